@@ -124,6 +124,7 @@ WINDOWED = True
 _ONE = FACTOR.one
 _NONE = Fmt.RTT.max
 _SUM_MAX = _SUM.max
+_TALLY_MAX = (1 << 18) - 1
 _TOTAL_MAX = (1 << 32) - 1
 _T_MIN = 16
 _RHO_MIN = 1678  # 1e-4
@@ -142,6 +143,11 @@ _JOLTS_AT = 36
 _JOLTS_BITS = 5
 _JOLT = 4
 _BLOCK_AT = 41
+_HALF_LOW = 1 << (_LOW_BITS - 1)
+_LOW_MASK = ((1 << _LOW_BITS) - 1) << _RTT_BITS
+_SINKS_MASK = ((1 << _SINKS_BITS) - 1) << _SINKS_AT
+_JOLTS_MASK = ((1 << _JOLTS_BITS) - 1) << _JOLTS_AT
+_BLOCK_MASK = 31 << _BLOCK_AT
 _BLOCK = 8
 _LONG_BLOCK = 32
 _PSN_BITS = 24
@@ -171,68 +177,71 @@ def _begin(p: Record, s: Record, e: Record) -> None:
         s.last = wrap(s.last, _BLOCK_AT)
 
 
-def _note(s: Record, e: Record, idle: bool) -> None:
-    """Count an acknowledgement."""
-    weight = 1
-    if e.bytes > 2 * e.mtu:
-        weight = _COALESCED
-    count = min(wrap(s.tally, _COUNT_BITS) + weight, _COUNT_MAX)
+def _note(s: Record, weight: int, q: int, qs: int) -> int:
+    """Count an acknowledgement; how many there are. Never more of them met less than 0.6 qs."""
+    count = wrap(s.tally, _COUNT_BITS) + weight
+    if count <= _COUNT_MAX:
+        if 5 * q < 3 * qs:
+            s.tally = min(s.tally + weight * (1 + (1 << _COUNT_BITS)), _TALLY_MAX)
+        else:
+            s.tally = min(s.tally + weight, _TALLY_MAX)
+        return count
     idles = wrap(s.tally >> _COUNT_BITS, _COUNT_BITS)
-    if idle:
+    if 5 * q < 3 * qs:
         idles = min(idles + weight, _COUNT_MAX)
-    s.tally = ((s.tally >> _LEVEL_AT) << _LEVEL_AT) + (idles << _COUNT_BITS) + count
+    s.tally = ((s.tally >> _LEVEL_AT) << _LEVEL_AT) + (idles << _COUNT_BITS) + _COUNT_MAX
+    return _COUNT_MAX
 
 
-def _turn(s: Record, e: Record, last: int) -> int:
+def _turn(s: Record, last: int, rtt: int) -> int:
     """Follow the RTT's turns; its zigzag."""
-    change = 0
-    if last > 0:
-        change = clamp(e.rtt - last, -_TURN_MAX, _TURN_MAX)
+    change = clamp(rtt - last, -_TURN_MAX, _TURN_MAX)
+    if last == 0:
+        change = 0
     turn = s.reference >> _PSN_BITS
-    if turn > _TURN_MAX:
-        turn = turn - (1 << _TURN_BITS)
-    both = 0
-    if change > 0:
-        both = min(change, max(-turn, 0))
-    elif change < 0:
-        both = min(-change, max(turn, 0))
-    s.zigzag = clamp(s.zigzag + (((both << 8) - s.zigzag) >> 8), 0, _ZIGZAG_MAX)
+    if turn > _TURN_MAX:  # it fell
+        both = max(min(change, (1 << _TURN_BITS) - turn), 0)
+    else:
+        both = max(min(-change, turn), 0)
+    s.zigzag = min(((s.zigzag * 255) >> 8) + both, _ZIGZAG_MAX)
     s.reference = (wrap(change, _TURN_BITS) << _PSN_BITS) + wrap(s.reference, _PSN_BITS)
     return both
 
 
-def _heard(p: Record, s: Record, e: Record) -> int:
-    """Take an RTT: is the base noise's, is there jitter, what is the least. Sinks are returned."""
+def _heard(p: Record, s: Record, e: Record, rtt: int) -> tuple[int, int]:
+    """Take an RTT: is the base noise's, is there jitter, what is the least. Sinks and jolts."""
     last = wrap(s.last, _RTT_BITS)
-    sinks = wrap(s.last >> _SINKS_AT, _SINKS_BITS)
-    fell = wrap((s.last >> _RTT_BITS) - e.base, _LOW_BITS)
-    if fell > 0 and fell < 1 << (_LOW_BITS - 1) and last - e.rtt > 2 * fell:
-        sinks = min(sinks + 1, _SINKS)
-    jolts = wrap(s.last >> _JOLTS_AT, _JOLTS_BITS)
-    jolts = max(jolts - 1, 0)
-    zigzag = _turn(s, e, last)
+    base = wrap(e.base, _LOW_BITS) << _RTT_BITS
+    status = s.last & (_JOLTS_MASK + _SINKS_MASK)
+    fell = (s.last & _LOW_MASK) - base
+    if fell != 0:
+        fell = (fell & _LOW_MASK) >> _RTT_BITS
+        sinks = status & _SINKS_MASK
+        if fell < _HALF_LOW and last - rtt > 2 * fell and sinks < _SINKS << _SINKS_AT:
+            status = status + (1 << _SINKS_AT)
+    if status >= 1 << _JOLTS_AT:
+        status = status - (1 << _JOLTS_AT)
+    zigzag = _turn(s, last, rtt)
     if zigzag == _TURN_MAX:
-        jolts = min(jolts + _JOLT + 1, (1 << _JOLTS_BITS) - 1)
-    block = s.last >> _BLOCK_AT
-    length = _BLOCK
-    if jolts >= p.jitter:
-        length = _LONG_BLOCK
+        jolted = min((status >> _JOLTS_AT) + _JOLT + 1, (1 << _JOLTS_BITS) - 1)
+        status = (jolted << _JOLTS_AT) + (status & _SINKS_MASK)
+    jolts = status >> _JOLTS_AT
+    block = s.last & _BLOCK_MASK
     if block == 0:
         s.previous = s.current
-        s.current = e.rtt
+        s.current = rtt
     else:
-        s.current = min(s.current, e.rtt)
-    block = block + 1
-    if block >= length:
+        s.current = min(s.current, rtt)
+    block = block + (1 << _BLOCK_AT)
+    if block >= _BLOCK << _BLOCK_AT and (jolts < p.jitter or block >= _LONG_BLOCK << _BLOCK_AT):
         block = 0
-    low = (wrap(e.base, _LOW_BITS) << _RTT_BITS) + e.rtt
-    s.last = (block << _BLOCK_AT) + (jolts << _JOLTS_AT) + (sinks << _SINKS_AT) + low
-    return sinks
+    s.last = block + status + base + rtt
+    return (status & _SINKS_MASK) >> _SINKS_AT, jolts
 
 
-def _average(s: Record, e: Record) -> None:
+def _average(s: Record, rtt: int) -> None:
     """Keep the least mean of 16 RTTs; the count's carry is a 16th of a tick in it."""
-    s.total = min(s.total + (e.rtt << _MEAN_BITS) + 1, _TOTAL_MAX)
+    s.total = min(s.total + (rtt << _MEAN_BITS) + 1, _TOTAL_MAX)
     if wrap(s.total, _MEAN_BITS) == 0:
         s.least = min(s.least, s.total >> _MEAN_BITS)
         s.total = 0
@@ -281,11 +290,11 @@ def _ended(
     return min(w, bdp)
 
 
-def _fine(p: Record, e: Record, w: int, t: int, gap: int) -> int:
+def _fine(p: Record, sent: int, w: int, t: int, excess: int) -> int:
     """Fine control: what to add to the window."""
     y = reciprocal(t)
-    part = (clamp(gap, -p.floor, _NEAR) * y) >> (32 - zeros(t))
-    step = min(min(e.bytes, _BYTES_MAX) << 8, w)
+    part = (-max(min(excess, p.floor), -_NEAR) * y) >> (32 - zeros(t))
+    step = min(sent, w)
     return scale(scale(step, clamp(part, -_ONE, _ONE)), p.g)
 
 
@@ -300,23 +309,56 @@ def _below_packet(p: Record, rtt: int, w: int, t: int, qs: int, packet: int) -> 
     return w + scale(wanted - w, p.small)
 
 
-def _paced(p: Record, s: Record, e: Record, rtt: int, w: int, t: int) -> int:
+def _paced(p: Record, e: Record, slower: int, rtt: int, w: int, t: int) -> int:
     """Rate of a window."""
     time = clamp(rtt, t, t + p.stretch)
-    rate = clamp(rate_over(w, time), e.min_rate, e.max_rate)
-    part = min(fraction((s.slips >> _COUNT_BITS) * e.mtu, w), _ONE >> 1)
+    rate = rate_over(w, time)
+    if slower == 0:
+        return max(min(rate, e.max_rate), e.min_rate)
+    rate = clamp(rate, e.min_rate, e.max_rate)
+    part = min(fraction(slower * e.mtu, w), _ONE >> 1)
     return max(rate - scale(rate, part), e.min_rate)
+
+
+def _round(
+    p: Record,
+    s: Record,
+    e: Record,
+    w: int,
+    slower: int,
+    least: int,
+    bdp: int,
+    t: int,
+    qs: int,
+    hi: int,
+) -> tuple[int, int]:
+    """If the packet was sent in the round, it ends: the window, and the part of the slip."""
+    ahead = wrap(e.seq - s.reference, _PSN_BITS)
+    if ahead == 0 or ahead >= _HALF_PSN:
+        return w, slower
+    ramp = e.mtu << 8
+    if e.bytes > 2 * e.mtu:
+        ramp = 0
+    after = _ended(p, s, least, w, bdp, t, qs, hi, ramp)
+    s.w0 = s.w1
+    s.w1 = after
+    _watch(p, s, after, bdp, t)
+    _slip(p, s, e)
+    _begin(p, s, e)
+    return after, s.slips >> _COUNT_BITS
 
 
 def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
     """One acknowledgement."""
     if e.bytes == 0:
         return e.rate, e.window
-    sinks = _heard(p, s, e)
-    noise = 0
+    rtt = e.rtt
+    sinks, jolts = _heard(p, s, e, rtt)
+    slower = s.slips >> _COUNT_BITS
+    t = e.base + (s.lifted >> _COUNT_BITS)
     if sinks >= _SINKS and s.zigzag > p.gate:
-        noise = (s.zigzag * p.noise) >> 16
-    t = clamp(e.base + (s.lifted >> _COUNT_BITS) + noise, _T_MIN, _NONE)
+        t = t + ((s.zigzag * p.noise) >> 16)
+    t = clamp(t, _T_MIN, _NONE)
     bdp = max(bytes_over(e.max_rate, t), 1)
     lowest = bytes_over(e.min_rate, t)
     if s.w == 0:
@@ -326,47 +368,45 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
         s.w1 = first
         s.least = _SUM_MAX
         s.tally = 0
-        s.current = e.rtt
+        s.current = rtt
         s.previous = _NONE
         s.reference = ((s.reference >> _PSN_BITS) << _PSN_BITS) + wrap(e.seq - 1, _PSN_BITS)
-    _average(s, e)
-    rtt = e.rtt
+    _average(s, rtt)
     least = min(s.current, s.previous)
-    if wrap(s.last >> _JOLTS_AT, _JOLTS_BITS) >= p.jitter:
+    if jolts >= p.jitter:
         least = max(least - p.allow, t)
         rtt = least
     q = (rtt - t) << 8
     qs = _aim(p, s.w, bdp, t)
     hi = 2 * qs + p.slack
     w = s.w
-    held = w
-    if w < e.mtu << 8:
-        w = clamp(_below_packet(p, rtt, w, t, qs, e.mtu << 8), lowest, bdp)
-        held = w
-        s.w0 = w
-        s.w1 = w
+    packet = e.mtu << 8
+    sent = min(e.bytes, _BYTES_MAX) << 8
+    if w < packet:
+        held = clamp(_below_packet(p, rtt, w, t, qs, packet), lowest, bdp)
+        s.w = max(held, 1)
+        s.w0 = held
+        s.w1 = held
         s.tally = 0
         s.slips = wrap(s.slips, _COUNT_BITS)
+        slower = 0
         _begin(p, s, e)
     else:
-        _note(s, e, 5 * q < 3 * qs)
-        ahead = wrap(e.seq - s.reference, _PSN_BITS)
-        if ahead > 0 and ahead < _HALF_PSN and (wrap(s.tally, _COUNT_BITS) >= _ROUND or q > hi):
-            packet = e.mtu << 8
-            if e.bytes > 2 * e.mtu:
-                packet = 0
-            w = _ended(p, s, least, w, bdp, t, qs, hi, packet)
-            s.w0 = s.w1
-            s.w1 = w
-            _watch(p, s, w, bdp, t)
-            _slip(p, s, e)
-            _begin(p, s, e)
+        if sent > packet and e.bytes > 2 * e.mtu:
+            count = _note(s, _COALESCED, q, qs)
+        else:
+            count = _note(s, 1, q, qs)
         if q <= hi:
-            w = w + _fine(p, e, w, t, qs - q)
-        w = clamp(w, lowest, bdp)
-        held = w
-        if q > hi:
+            if count >= _ROUND:
+                w, slower = _round(p, s, e, w, slower, least, bdp, t, qs, hi)
+            held = clamp(w + _fine(p, sent, w, t, q - qs), lowest, bdp)
+            s.w = max(held, 1)
+        else:
+            w, slower = _round(p, s, e, w, slower, least, bdp, t, qs, hi)
+            w = clamp(w, lowest, bdp)
             held = min(w, max(scale(s.w0, fraction((t << 8) + qs, rtt << 8)), lowest))
-    s.w = max(w, 1)
-    more = 2 * max(min(e.bytes, _BYTES_MAX) - e.mtu, 0)
-    return _paced(p, s, e, rtt, held, t), max(held >> 8, 1) + more
+            s.w = max(w, 1)
+    if sent > packet:
+        more = (sent - packet) >> 7
+        return _paced(p, e, slower, rtt, held, t), max(held >> 8, 1) + more
+    return _paced(p, e, slower, rtt, held, t), max(held >> 8, 1)

@@ -8,6 +8,10 @@ A word has 48 bits, signed: a time stamp needs 40, the mean of TIMELY 37 and its
 The multiplier takes a word and a 26-bit operand, because factors have up to 25 bits; it keeps the
 74-bit product until it has been shifted. An instruction has 32 bits, one block RAM's width.
 
+Sums and copies are shifted on their way, to the right by up to 47 bits or to the left by up to 15:
+their shift is 0 to 47, or 63 less what they go to the left. Where `!` stands behind an operation,
+its result goes to the row, too, to the word that has the last four bits of the register's number.
+
 An event sees its queue pair's row as it was when the event began. Stores are kept and take effect
 together, at `END`; after a trap none does. Branches only go forward, so that every program ends.
 """
@@ -20,10 +24,13 @@ __all__ = [
     "DIRECT_WORDS",
     "EVENT_AT",
     "FACTOR_BITS",
+    "LEFT_MOST",
     "NORM_BITS",
     "OPS",
     "PART_BITS",
     "REGISTERS",
+    "RESULTS",
+    "RIGHT_MOST",
     "ROW_WORDS",
     "SLOTS",
     "SLOT_WORDS",
@@ -49,6 +56,8 @@ CODE_WORDS = 1024  # of a program slot
 SLOT_WORDS = 512  # parameters, constants and tables of a program slot
 DIRECT_WORDS = 256  # of them, those that an operand can name
 ROW_WORDS = 16  # of a queue pair: rate, window, the law's state
+RIGHT_MOST = 47  # of a sum's shift
+LEFT_MOST = 15
 SLOTS = 8
 THREADS = 8  # events that a core runs at once: one instruction of each in as many cycles
 EVENT_AT = 128  # of a `Space.ROW` operand: from here on words of the event
@@ -74,6 +83,8 @@ class Shape(IntEnum):
     BRANCH = 5  # ra, b, target
     JUMP = 6  # target
     NONE = 7
+    SUM = 8  # rd, ra, b, and perhaps a shift
+    COPY = 9  # rd, b, and perhaps a shift
 
 
 class Op(IntEnum):
@@ -120,10 +131,10 @@ class Form:
 
 
 OPS: dict[Op, Form] = {
-    Op.ADD: Form(Shape.THREE, 1, "rd = ra + b"),
-    Op.SUB: Form(Shape.THREE, 1, "rd = ra - b"),
-    Op.RSB: Form(Shape.THREE, 1, "rd = b - ra"),
-    Op.AND: Form(Shape.THREE, 1, "rd = ra & b"),
+    Op.ADD: Form(Shape.SUM, 1, "rd = ra + b, shifted"),
+    Op.SUB: Form(Shape.SUM, 1, "rd = ra - b, shifted"),
+    Op.RSB: Form(Shape.SUM, 1, "rd = b - ra, shifted"),
+    Op.AND: Form(Shape.SUM, 1, "rd = ra & b, shifted"),
     Op.MIN: Form(Shape.THREE, 1, "rd = min(ra, b)"),
     Op.MAX: Form(Shape.THREE, 1, "rd = max(ra, b)"),
     Op.SHL: Form(Shape.THREE, 1, "rd = ra << b; of b the lowest 6 bits count"),
@@ -133,8 +144,8 @@ OPS: dict[Op, Form] = {
     Op.SNE: Form(Shape.THREE, 1, "rd = 1 if ra != b, else 0"),
     Op.SLT: Form(Shape.THREE, 1, "rd = 1 if ra < b, else 0"),
     Op.SGE: Form(Shape.THREE, 1, "rd = 1 if ra >= b, else 0"),
-    Op.MOV: Form(Shape.TWO, 1, "rd = b"),
-    Op.ABS: Form(Shape.TWO, 1, "rd = |b|"),
+    Op.MOV: Form(Shape.COPY, 1, "rd = b, shifted"),
+    Op.ABS: Form(Shape.COPY, 1, "rd = |b|, shifted"),
     Op.MUL: Form(Shape.PRODUCT, 1, "rd = (ra * b) >> shift; of b 26 bits count, signed"),
     Op.MLR: Form(Shape.PRODUCT, 1, "as MUL, rounded to nearest, ties up"),
     Op.FRC: Form(
@@ -153,15 +164,19 @@ OPS: dict[Op, Form] = {
     Op.END: Form(Shape.NONE, 1, "the event's stores take effect"),
 }
 
+#: Shapes of operations that have a result, in a register.
+RESULTS = (Shape.THREE, Shape.TWO, Shape.PRODUCT, Shape.INDEX, Shape.SUM, Shape.COPY)
 _NUMBER_BITS = 8
+_STORES_AT = 31
+_OP_AT = 26
 
 
 @dataclass(frozen=True)
 class Instruction:
     """One instruction; fields that its shape does not have are 0.
 
-    ``op[31:26] rd[25:21] ra[20:16] space[15:14] b[13:6] c[5:0]``. A branch's offset from the next
-    instruction is ``rd`` above ``c``, 11 bits; a product's shift is ``c``; a table's base is ``c``
+    ``stores[31] op[30:26] rd[25:21] ra[20:16] space[15:14] b[13:6] c[5:0]``. A branch's offset from
+    the next instruction is ``rd`` above ``c``, 11 bits; a shift is ``c``; a table's base is ``c``
     above ``b``, 9 bits.
     """
 
@@ -171,6 +186,7 @@ class Instruction:
     space: Space = Space.REGISTER
     b: int = 0
     c: int = 0
+    stores: bool = False
 
     @property
     def offset(self) -> int:
@@ -185,7 +201,8 @@ class Instruction:
     def encoded(self) -> int:
         """The 32-bit word."""
         b = self.b & 0xFF
-        return self.op << 26 | self.rd << 21 | self.ra << 16 | self.space << 14 | b << 6 | self.c
+        high = self.stores << _STORES_AT | self.op << _OP_AT
+        return high | self.rd << 21 | self.ra << 16 | self.space << 14 | b << 6 | self.c
 
     @classmethod
     def decoded(cls, word: int) -> "Instruction":
@@ -196,11 +213,13 @@ class Instruction:
         ValueError
             There is no such operation.
         """
-        code = word >> 26 & 0x3F
+        code, stores = word >> _OP_AT & 0x1F, bool(word >> _STORES_AT & 1)
         if code not in {int(op) for op in Op}:
             raise ValueError(f"operation must be in 0..{max(Op)}, not {code} in {word:#010x}")
+        if stores and OPS[Op(code)].shape not in RESULTS:
+            raise ValueError(f"{Op(code).name} has no result that goes to a row, in {word:#010x}")
         space = Space(word >> 14 & 3)
         b = word >> 6 & 0xFF
         if space is Space.NUMBER and b >= 1 << (_NUMBER_BITS - 1):
             b -= 1 << _NUMBER_BITS
-        return cls(Op(code), word >> 21 & 0x1F, word >> 16 & 0x1F, space, b, word & 0x3F)
+        return cls(Op(code), word >> 21 & 0x1F, word >> 16 & 0x1F, space, b, word & 0x3F, stores)

@@ -8,13 +8,13 @@ from amaranth.lib.wiring import In, Out
 from precog_spec.engine.isa import (
     CODE_WORDS,
     OPS,
+    RESULTS,
     ROW_WORDS,
     SLOT_WORDS,
     SLOTS,
     THREADS,
     WORD,
     Op,
-    Shape,
     Space,
 )
 
@@ -29,8 +29,7 @@ from .units import delayed
 __all__ = ["Core"]
 
 _STAGES = 11
-_OP_BITS = 6
-_WRITES = (Shape.THREE, Shape.TWO, Shape.PRODUCT, Shape.INDEX)
+_OP_BITS = 5
 
 
 class Core(wiring.Component):
@@ -134,9 +133,9 @@ class Core(wiring.Component):
         place = Signal.like(index)
         m.d.comb += place.eq(Cat(word.b, word.c[0]) + a)
         m.d.comb += index.eq(delayed(m, place, THREADS - 2, "index"))
-        simple = self._decide(m, a, b)
+        self._decide(m, a, b)
         first_turn = delayed(m, self._phase[4] == 0, 1, "first_turn")
-        made = result(m, self._words, first_turn, a, b, simple)
+        made = result(m, self._words, first_turn, a, b, self._simple)
         self._write(m, made, writes)
         return m
 
@@ -253,16 +252,17 @@ class Core(wiring.Component):
             ]
         return read.data
 
-    def _decide(self, m: Module, a: Value, b: Value) -> Value:
-        """Branches, stores, ends and traps, in stage 6; the simple unit's result, in stage 8."""
-        m.submodules.simple = simple = Simple()
+    def _decide(self, m: Module, a: Value, b: Value) -> None:
+        """Branches, ends and traps, in stage 6; the simple unit."""
+        m.submodules.simple = self._simple = simple = Simple()
         m.d.comb += [simple.op.eq(self._words[4].op), simple.a.eq(a), simple.b.eq(b)]
         # What its operands say nothing of.
         word = self._words[4]
         known = [op in set(Op) for op in range(1 << _OP_BITS)]
         costs = Array(OPS[Op(op)].turns if known[op] else 1 for op in range(1 << _OP_BITS))
         cost = delayed(m, costs[self._words[3].op], 1, "cost")
-        illegal = word.op >= len(Op)
+        has_result = Array(known[op] and OPS[Op(op)].shape in RESULTS for op in range(len(known)))
+        illegal = (word.op >= len(Op)) | (word.stores & ~has_result[word.op])
         last = self._phase[4] == cost - 1
         begins = (self._phase[4] == 0) & ~illegal
         turns = Signal(TURN_BITS + 1, name="turns")
@@ -289,24 +289,29 @@ class Core(wiring.Component):
             decision.inverts.eq((word.op == Op.BNE) | (word.op == Op.BGE) | always),
         ]
         m.d.comb += [self._threads.less.eq(simple.less), self._threads.same.eq(simple.same)]
-        m.d.sync += [
-            self._retirer.store_stb.eq(self._live[5] & (word.op == Op.ST)),
-            self._retirer.store_thread.eq(self._thread[5]),
-            self._retirer.store_place.eq(word.b[:4]),
-            self._retirer.store_word.eq(a),
-        ]
         self._last = last
-        return simple.o
 
     def _write(self, m: Module, result: Value, writes: list[wiring.PureInterface]) -> None:
-        """Write-back, in stage 10 of the last turn: until then operands are read."""
-        makes = Signal()
-        with m.Switch(self._words[5].op), m.Case(*(op for op in Op if OPS[op].shape in _WRITES)):
-            m.d.comb += makes.eq(self._live[5] & self._last)
-        makes = delayed(m, makes, 5, "makes")
+        """Write-back, in stage 10 of the last turn: until then operands are read. Then stores."""
+        makes, stores = Signal(), Signal()
+        word = self._words[5]
+        with m.Switch(word.op):
+            with m.Case(*(op for op in Op if OPS[op].shape in RESULTS)):
+                m.d.comb += [makes.eq(self._live[5] & self._last), stores.eq(makes & word.stores)]
+            with m.Case(Op.ST):
+                m.d.comb += stores.eq(self._live[5])
+        is_store = delayed(m, word.op == Op.ST, 5, "is_store")
+        makes, stores = delayed(m, makes, 5, "makes"), delayed(m, stores, 5, "stores")
+        word = self._words[10]
         for write in writes:
             m.d.comb += [
                 write.en.eq(makes),
-                write.addr.eq(Cat(self._words[10].rd, self._thread[10])),
+                write.addr.eq(Cat(word.rd, self._thread[10])),
                 write.data.eq(result),
             ]
+        m.d.sync += [
+            self._retirer.store_stb.eq(stores),
+            self._retirer.store_thread.eq(self._thread[10]),
+            self._retirer.store_place.eq(Mux(is_store, word.b[:4], word.rd[:4])),
+            self._retirer.store_word.eq(result),
+        ]

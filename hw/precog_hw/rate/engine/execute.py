@@ -4,14 +4,16 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 
-from precog_spec.engine.isa import REGISTERS, SMALL_BITS, WORD, Op
+from precog_spec.engine.isa import OPS, REGISTERS, RIGHT_MOST, SMALL_BITS, WORD, Op, Shape
 
+from .simple import Simple
 from .threads import THREAD_BITS
 from .units import Mantissa, Overflow, Product, Quotient, delayed
 
 __all__ = ["BLOCK_RAM", "Word", "registers", "result"]
 
 _SHIFT_BITS = 6
+_SUMS = tuple(op for op in Op if OPS[op].shape in (Shape.SUM, Shape.COPY))
 BLOCK_RAM = {"ram_style": "block", "no_rw_check": 1}
 
 
@@ -19,7 +21,8 @@ class Word:
     """Fields of an instruction, `isa.Instruction`."""
 
     def __init__(self, word: Value) -> None:
-        self.op = word[26:32]
+        self.stores = word[31]
+        self.op = word[26:31]
         self.rd = word[21:26]
         self.ra = word[16:21]
         self.space = word[14:16]
@@ -53,7 +56,7 @@ def registers(
 
 
 def result(
-    m: Module, words: dict[int, Word], first: Value, a: Value, b: Value, simple: Value
+    m: Module, words: dict[int, Word], first: Value, a: Value, b: Value, simple: Simple
 ) -> Value:
     """An instruction's result, in stage 10.
 
@@ -66,8 +69,8 @@ def result(
         It is its first turn, in stage 5.
     a, b : Value
         Its operands, in stage 5.
-    simple : Value
-        Result of the simple unit, in stage 8.
+    simple : Simple
+        Its sum is shifted; its other results are there in stage 8.
     """
     m.submodules.product = product = Product()
     m.submodules.quotient = quotient = Quotient()
@@ -77,6 +80,8 @@ def result(
     right, left, limits = (
         delayed(m, words[5].op == op, 1, op.name.lower()) for op in (Op.SHR, Op.SHL, Op.SLS)
     )
+    sums = delayed(m, Cat(words[5].op == op for op in _SUMS).any(), 1, "sums")
+    goes_left = delayed(m, words[5].c > RIGHT_MOST, 1, "goes_left")
     m.d.comb += [
         limited.eq(Mux(amount > WORD - 1, WORD - 1, amount)),
         overflow.a.eq(a),
@@ -84,8 +89,10 @@ def result(
         product.a.eq(a),
         product.b.eq(b[:SMALL_BITS]),
         product.half.eq(delayed(m, words[5].op == Op.MLR, 1, "half")),
-        product.plain.eq(right),
-        product.left.eq(left | limits),
+        product.plain.eq(right | (sums & ~goes_left)),
+        product.left.eq(left | limits | (sums & goes_left)),
+        product.sums.eq(sums),
+        product.sum.eq(simple.sum),
         quotient.first.eq(first),
         quotient.part.eq(a),
         quotient.whole.eq(b),
@@ -103,14 +110,14 @@ def result(
     other, shifts = Signal(signed(WORD), name="other"), Signal(name="shifts")
     op = words[7].op
     uses = {
-        "product": (op == Op.MUL) | (op == Op.MLR) | (op == Op.SHL) | (op == Op.SHR),
+        "product": Cat(op == one for one in (Op.MUL, Op.MLR, Op.SHL, Op.SHR, *_SUMS)).any(),
         "saturates": op == Op.SLS,
         "quotient": op == Op.FRC,
         "mantissa": (op == Op.RCP) | (op == Op.RSQ),
         "zeros": op == Op.CLZ,
     }
     use = {name: delayed(m, value, 1, f"use_{name}") for name, value in uses.items()}
-    m.d.comb += other.eq(simple)
+    m.d.comb += other.eq(simple.o)
     for name, value in (
         ("quotient", quotient.o),
         ("mantissa", mantissa.o),

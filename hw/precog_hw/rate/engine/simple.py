@@ -38,24 +38,27 @@ class Simple(wiring.Component):
 
     All results but the greater one's go through the adder, so that each bit has few choices.
 
-    Latency: 3 cycles; `less` and `same` 1. Throughput: 1 a cycle.
+    Latency: 3 cycles; `sum` 2; `less` and `same` 1. Throughput: 1 a cycle.
 
     Members
     -------
-    op : In(6)
+    op : In(5)
         A cycle before its operands: it is decoded first.
     a, b : In(signed(48))
     less, same : Out(1)
         Of `a` and `b`.
+    sum : Out(signed(48))
+        Result of the adder.
     o : Out(signed(48))
         Of `Op.SLS`, the end of the range that `a` is nearer to.
     """
 
-    op: In(6)
+    op: In(5)
     a: In(signed(WORD))
     b: In(signed(WORD))
     less: Out(1)
     same: Out(1)
+    sum: Out(signed(WORD))
     o: Out(signed(WORD))
 
     def elaborate(self, platform: object) -> Module:
@@ -80,6 +83,8 @@ class Simple(wiring.Component):
                 m.d.sync += [first.eq(_First.NOT_A), carry.eq(1)]
             with m.Case(Op.AND):
                 m.d.sync += [first.eq(_First.BOTH), second.eq(_Second.ZERO)]
+            with m.Case(Op.ST):
+                m.d.sync += [first.eq(_First.A), second.eq(_Second.ZERO)]
             with m.Case(Op.SLS):
                 m.d.sync += second.eq(_Second.ONES)
             with m.Case(Op.SEQ, Op.SNE):
@@ -121,5 +126,5 @@ class Simple(wiring.Component):
         pick, flag = delayed(m, found & picks, 1, "pick"), delayed(m, found & ~picks, 1, "flag")
         result = Signal(signed(WORD), reset_less=True)
         m.d.sync += result.eq(Mux(pick, a, total | flag))
-        m.d.comb += self.o.eq(result)
+        m.d.comb += [self.sum.eq(total), self.o.eq(result)]
         return m

@@ -47,10 +47,10 @@ class Product(wiring.Component):
     ::
 
         a, b ─► six products ─► two sums ─► 111 bits ─► shift by 8s ─► shift ─► + rounding ─► o
-        a << 63, or a ──────────────────────┘                           └─ or `other`
+        x << 63, or x ──────────────────────┘                           └─ or `other`
 
-    The shifter serves `Op.SHR`, which has a factor of 1, and `Op.SHL` and `Op.SLS`: a shift to the
-    left by n is one of ``a << 63`` to the right by 63 - n.
+    The shifter serves `Op.SHR`, `Op.SHL` and `Op.SLS`, where x is `a`, and sums, where x is `sum`.
+    A shift to the left by n is one of ``x << 63`` to the right by 63 - n.
 
     Latency: 5 cycles. Throughput: 1 a cycle. Cost: six multipliers of 18 by 18 bits.
 
@@ -59,7 +59,9 @@ class Product(wiring.Component):
     a, b : In
         Factors.
     left, plain : In(1)
-        The shifter gets ``a << 63``, or `a`, not the product: a cycle after them.
+        The shifter gets ``x << 63``, or x, not the product: a cycle after them.
+    sums, sum : In(1), In(signed(48))
+        x is `sum`, not `a`: a cycle after them, and 2.
     shift : In(6)
         2 cycles after them.
     half : In(1)
@@ -73,6 +75,8 @@ class Product(wiring.Component):
     b: In(signed(SMALL_BITS))
     left: In(1)
     plain: In(1)
+    sums: In(1)
+    sum: In(signed(WORD))
     shift: In(6)
     half: In(1)
     other_stb: In(1)
@@ -105,13 +109,15 @@ class Product(wiring.Component):
             two.eq((with_high[0] + (with_high[1] << _PART)) << _PART),
         ]
         total = Signal(signed(WORD + _MOST), reset_less=True)
-        a = delayed(m, self.a, 2, "a").as_signed()
+        x = Signal(signed(WORD))
+        sums = delayed(m, self.sums, 1, "sums")
+        m.d.comb += x.eq(Mux(sums, self.sum, delayed(m, self.a, 2, "a").as_signed()))
         left, plain = delayed(m, self.left, 1, "left"), delayed(m, self.plain, 1, "plain")
         product = Signal(width)
         m.d.comb += product.eq(one + two)
-        m.d.sync += total.eq(Mux(plain, a, product))
+        m.d.sync += total.eq(Mux(plain, x, product))
         with m.If(left):
-            m.d.sync += total.eq(Cat(Const(0, _MOST), a).as_signed())
+            m.d.sync += total.eq(Cat(Const(0, _MOST), x).as_signed())
         shift, half = delayed(m, self.shift, 1, "shift"), delayed(m, self.half, 3, "half")
         # One bit below the result tells how to round. Each step keeps what later ones may reach.
         wide: Value = Cat(Const(0, 1), total)

@@ -8,7 +8,7 @@ from precog_spec.engine.isa import (
     CODE_WORDS,
     DIRECT_WORDS,
     EVENT_AT,
-    REGISTERS,
+    ROW_WORDS,
     SLOT_WORDS,
     Instruction,
     Op,
@@ -16,8 +16,10 @@ from precog_spec.engine.isa import (
 )
 
 from .errors import LawError
+from .flow import shorten_ends, shorten_forks, shortened
 from .ir import Block, Const, Function, Mem, Operand, Step, Var
 from .load import Law
+from .registers import allocate
 
 __all__ = ["Memory", "emit"]
 
@@ -99,55 +101,6 @@ class Memory:
         return Space.ROW, places[operand.name]
 
 
-def _lives(function: Function) -> dict[Var, tuple[int, int]]:
-    """First and last place of each variable; control only goes forward, so it lives between."""
-    lives: dict[Var, tuple[int, int]] = {}
-    place = 0
-
-    def note(operand: Operand | None) -> None:
-        """Extend the life of a variable to this place."""
-        if isinstance(operand, Var):
-            first, _ = lives.get(operand, (place, place))
-            lives[operand] = (first, place)
-
-    for block in function.blocks:
-        for step in block.steps:
-            for operand in step.operands():
-                note(operand)
-            place += 1
-            note(step.out)
-        if block.branch is not None:
-            note(block.branch.a)
-            note(block.branch.b)
-        place += 1
-    return lives
-
-
-def _registers(law: Law, function: Function) -> dict[Var, int]:
-    """A register for each variable: the lowest one that is free for all of its life."""
-    lives = _lives(function)
-    copied = {step.out: step.a for step in function.steps() if step.op is Op.MOV}
-    free_at = [-1] * REGISTERS
-    given: dict[Var, int] = {}
-    for var, (first, last) in sorted(lives.items(), key=lambda item: (item[1], item[0].name)):
-        source = copied.get(var)
-        like = given.get(source) if isinstance(source, Var) else None
-        numbers = list(range(REGISTERS)) if like is None else [like, *range(REGISTERS)]
-        for number in numbers:
-            if free_at[number] < first:
-                free_at[number] = last
-                given[var] = number
-                break
-        else:
-            step = next(one for one in function.steps() if one.out == var)
-            raise LawError(
-                step.file,
-                step.line,
-                f"{step.text}: more than {REGISTERS} values are needed at once; compute some later",
-            )
-    return given
-
-
 def _instruction(step: Step, given: Mapping[Var, int], memory: Memory) -> Instruction:
     rd = given[step.out] if step.out is not None else 0
     if step.op is Op.ST:
@@ -159,14 +112,28 @@ def _instruction(step: Step, given: Mapping[Var, int], memory: Memory) -> Instru
         assert isinstance(step.b, Mem)
         base = memory.table(step.b)
         low, high = base % DIRECT_WORDS, base // DIRECT_WORDS
-        return Instruction(Op.LDX, rd, given[step.a], Space.SLOT, low, high)
+        stores = step.store is not None and _stored(step.store, memory, rd)
+        return Instruction(Op.LDX, rd, given[step.a], Space.SLOT, low, high, stores)
     if step.b is None:
         last, ra = step.a, 0
     else:
         assert isinstance(step.a, Var)
         last, ra = step.b, given[step.a]
     place = (Space.REGISTER, given[last]) if isinstance(last, Var) else memory.operand(last)
-    return Instruction(step.op, rd, ra, *place, step.c)
+    stores = step.store is not None and _stored(step.store, memory, rd)
+    return Instruction(step.op, rd, ra, *place, step.c, stores)
+
+
+def _nothing(step: Step, given: Mapping[Var, int]) -> bool:
+    """Whether a step copies a register to itself."""
+    if step.op is not Op.MOV or step.c or step.store is not None or step.out is None:
+        return False
+    return isinstance(step.a, Var) and given[step.a] == given[step.out]
+
+
+def _stored(word: Mem, memory: Memory, register: int) -> bool:
+    """Whether a register's number says where in the row its value goes."""
+    return register % ROW_WORDS == memory.operand(word)[1]
 
 
 def emit(
@@ -184,21 +151,29 @@ def emit(
     LawError
         Something does not fit: registers, slot memory, the program.
     """
-    given = _registers(law, function)
+    given = allocate(function, lambda word: memory.operand(word)[1])
+    for block in function.blocks:
+        block.steps = [step for step in block.steps if not _nothing(step, given)]
+    shortened(function)
+    shorten_ends(function)
+    shorten_forks(function)
     code: list[Instruction] = []
     notes: dict[int, str] = {}
     starts: dict[Block, int] = {}
+    places = {block: n for n, block in enumerate(function.blocks)}
     jumps: list[tuple[int, Block]] = []
     for block, after in zip(function.blocks, [*function.blocks[1:], None], strict=True):
         starts[block] = len(code)
         for step in block.steps:
             one = _instruction(step, given, memory)
-            if one.op is Op.MOV and one.space is Space.REGISTER and one.rd == one.b:
-                continue
-            notes[base + len(code)] = f"{step.line}: {step.text.strip('`')}"
+            note = f"{step.line}: {step.text.strip('`')}"
+            notes[base + len(code)] = note
             code.append(one)
+            if step.store is not None and not one.stores:
+                notes[base + len(code)] = note
+                code.append(Instruction(Op.ST, 0, one.rd, *memory.operand(step.store)))
         if block.branch is not None:
-            _branch(block, after, given, memory, code, notes, jumps, base)
+            _branch(block, places, given, memory, code, notes, jumps, base)
         elif block.jump is None:
             code.append(Instruction(Op.END))
         elif block.jump is not after:
@@ -221,7 +196,7 @@ _OPPOSITE = {Op.BEQ: Op.BNE, Op.BNE: Op.BEQ, Op.BLT: Op.BGE, Op.BGE: Op.BLT}
 
 def _branch(
     block: Block,
-    after: Block | None,
+    places: Mapping[Block, int],
     given: Mapping[Var, int],
     memory: Memory,
     code: list[Instruction],
@@ -229,18 +204,19 @@ def _branch(
     jumps: list[tuple[int, Block]],
     base: int,
 ) -> None:
-    """A branch to the block that does not stand behind this one."""
+    """A branch to the block that does not stand behind this one; of two, to the farther one."""
     branch = block.branch
     assert branch is not None
     assert isinstance(branch.a, Var)
     op, to, other = branch.op, branch.yes, branch.no
-    if to is after:
+    behind = places[block] + 1
+    if places[other] != behind and (places[to] == behind or places[other] > places[to]):
         op, to, other = _OPPOSITE[op], branch.no, branch.yes
     b = branch.b
     place = (Space.REGISTER, given[b]) if isinstance(b, Var) else memory.operand(b)
     notes[base + len(code)] = f"{branch.line}: {branch.text.strip('`')}"
     jumps.append((len(code), to))
     code.append(Instruction(op, 0, given[branch.a], *place))
-    if other is not after:
+    if places[other] != behind:
         jumps.append((len(code), other))
         code.append(Instruction(Op.JMP))

@@ -106,6 +106,7 @@ def _taken(branch: Branch, known: _Known, holds: bool) -> _Known | None:
 class _Prover:
     def __init__(self) -> None:
         self.widths: dict[int, Width] = {}
+        self.copies: list[tuple[Step, Operand]] = []  # steps that ranges settle
 
     def read(self, known: _Known, operand: Operand, step: Step | Branch) -> Range:
         found = known.of(operand)
@@ -134,6 +135,7 @@ class _Prover:
             except ValueError as error:
                 raise LawError(step.file, step.line, f"{step.text}: {error}") from None
             result = self._known_order(known, step, result)
+            self._note_copy(known, step, a, b)
         assert step.out is not None
         before = self.widths.get(id(step))
         joined = result if before is None else before.range.join(result)
@@ -152,6 +154,7 @@ class _Prover:
         if a.bits < b.bits:
             step.a, step.b = step.b, step.a
             a, b = b, a
+        step.swaps = fits_product(a)
         if not fits_product(b):
             raise LawError(
                 step.file,
@@ -170,6 +173,25 @@ class _Prover:
             elif (y, x) == (step.a, step.b):
                 result = Range(min(result.low, -least), min(result.high, -least))
         return result
+
+    def _note_copy(self, known: _Known, step: Step, a: Range, b: Range) -> None:
+        """A limit that nothing passes, or a mask that loses nothing, is a copy."""
+        least, most = step.a, step.b
+        if step.op is Op.AND:
+            for value, of, mask in ((step.a, a, b), (step.b, b, a)):
+                whole = mask.low == mask.high and mask.low & (mask.low + 1) == 0
+                if value is not None and whole and of.low >= 0 and of.high <= mask.low:
+                    self.copies.append((step, value))
+                    return
+        if step.op not in (Op.MIN, Op.MAX) or most is None:
+            return
+        if a.low >= b.high or any((x, y) == (step.a, step.b) for x, y, n in known.facts if n >= 0):
+            least, most = most, least
+        elif a.high > b.low and not any(
+            (x, y) == (step.b, step.a) for x, y, n in known.facts if n >= 0
+        ):
+            return
+        self.copies.append((step, least if step.op is Op.MIN else most))
 
     def _look_up(self, step: Step, index: Range) -> Range:
         table = step.b
@@ -203,7 +225,9 @@ class _Prover:
 def prove(function: Function) -> list[Width]:
     """Ranges of all results, or an error.
 
-    A product's factors may change places: its second one is the multiplier's small operand.
+    A product's factors may change places: its second one is the multiplier's small operand. What
+    the ranges settle changes, too: limits and masks without effect become copies, and a branch that
+    always goes one way becomes a jump.
 
     Raises
     ------
@@ -212,6 +236,7 @@ def prove(function: Function) -> list[Width]:
     """
     prover = _Prover()
     entered: dict[Block, _Known] = {function.blocks[0]: _Known()}
+    settled: list[tuple[Block, Block]] = []
     for block in function.blocks:
         if block not in entered:
             continue  # no event gets there
@@ -224,10 +249,17 @@ def prove(function: Function) -> list[Width]:
             prover.read(known, block.branch.b, block.branch)
             ways.append((block.branch.yes, _taken(block.branch, known, True)))
             ways.append((block.branch.no, _taken(block.branch, known, False)))
+            open_ways = [after for after, there in ways if there is not None]
+            if len(open_ways) == 1:
+                settled.append((block, open_ways[0]))
         elif block.jump is not None:
             ways.append((block.jump, known))
         for after, there in ways:
             if there is not None:
                 before = entered.get(after)
                 entered[after] = there if before is None else before.join(there)
+    for step, value in prover.copies:
+        step.op, step.a, step.b, step.c = Op.MOV, value, None, 0
+    for block, way in settled:
+        block.branch, block.jump = None, way
     return list(prover.widths.values())

@@ -62,6 +62,8 @@ class Step:
     file: str
     line: int
     text: str  # of the source
+    swaps: bool = False  # a product of which either factor can be the multiplier's small operand
+    store: Mem | None = None  # a word of the row to which the result goes, too
 
     def operands(self) -> tuple[Operand, ...]:
         """What it reads."""

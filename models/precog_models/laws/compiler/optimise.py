@@ -3,104 +3,61 @@
 Also brings every step into an instruction's form: its first operand is a variable.
 """
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 
 from precog_spec.engine.isa import Op
 
+from .counts import definitions, uses
+from .flow import merge, reached, shorten_ends, shortened
+from .fuse import fuse
 from .ir import Block, Branch, Const, Function, Operand, Step, Var
+from .shared import share
 from .simplify import folded, settled, turned
 
 __all__ = ["optimise"]
 
 _Defs = dict[Var, frozenset[int]]
-_MANY_STORES = 4
 _ONE_OPERAND = (Op.MOV, Op.ABS, Op.RCP, Op.RSQ, Op.CLZ)
 
 
 def optimise(function: Function) -> None:
     """Rewrite a proved function in place."""
-    _sink(function)
+    function.blocks = reached(function)
+    _simplify(function)
+    shorten_ends(function)
+    _simplify(function)
+    fuse(function)
+    _eliminate(function)
+    _load(function)
+    _eliminate(function)
+    function.blocks = reached(function)
+
+
+def _simplify(function: Function) -> None:
+    """Rewrite until nothing becomes shorter."""
     changed = True
     while changed:
         before = _size(function)
         _propagate(function)
+        share(function)
         _coalesce(function)
         _settle(function)
-        function.blocks = _reached(function)
+        function.blocks = reached(function)
+        merge(function)
         _eliminate(function)
-        changed = _shortened(function) or _size(function) < before
-    _load(function)
-    _eliminate(function)
-    function.blocks = _reached(function)
-
-
-def _sink(function: Function) -> None:
-    """Store a word that is assigned in many places once, at the end.
-
-    Its variable always holds what the word will be: from the start, what it was.
-    """
-    ends = [block for block in function.blocks if not block.successors()]
-    stores: dict[str, list[Step]] = {}
-    for step in function.steps():
-        if step.op is Op.ST and step.a == Var(str(step.b)):
-            stores.setdefault(str(step.b), []).append(step)
-    for steps in stores.values():
-        if len(steps) > max(_MANY_STORES, len(ends)):
-            dropped = {id(step) for step in steps}
-            for block in function.blocks:
-                block.steps = [step for step in block.steps if id(step) not in dropped]
-            for block in ends:
-                block.steps.append(replace(steps[-1]))
+        changed = shortened(function) or _size(function) < before
 
 
 def _size(function: Function) -> int:
     return sum(len(block.steps) + 1 for block in function.blocks)
 
 
-def _reached(function: Function) -> list[Block]:
-    found = {function.blocks[0]}
-    for block in function.blocks:
-        if block in found:
-            found.update(block.successors())
-    return [block for block in function.blocks if block in found]
-
-
-def _shortened(function: Function) -> bool:
-    """Let jumps to blocks that only jump go on to where those go; whether any did."""
-    changed = False
-
-    def end(block: Block) -> Block:
-        while not block.steps and block.branch is None and block.jump is not None:
-            block = block.jump
-        return block
-
-    for block in function.blocks:
-        if block.branch is not None:
-            yes, no = end(block.branch.yes), end(block.branch.no)
-            changed |= (yes, no) != (block.branch.yes, block.branch.no)
-            block.branch.yes, block.branch.no = yes, no
-            if yes is no:
-                block.branch, block.jump = None, yes
-        elif block.jump is not None:
-            target = end(block.jump)
-            changed |= target is not block.jump
-            block.jump = target
-    if changed:
-        function.blocks = _reached(function)
-    return changed
-
-
-def _definitions(function: Function) -> tuple[dict[int, Step], Counter[Var]]:
-    steps = {id(step): step for step in function.steps() if step.out is not None}
-    return steps, Counter(step.out for step in steps.values() if step.out is not None)
-
-
 def _propagate(function: Function) -> None:
     """Replace variables by what they are a copy of: constants, words, variables set once."""
-    by_id, counts = _definitions(function)
+    by_id = {id(step): step for step in function.steps() if step.out is not None}
+    counts = definitions(function)
     entered: dict[Block, _Defs] = {function.blocks[0]: {}}
 
     def source(operand: Operand, defs: _Defs) -> Operand:
@@ -135,20 +92,9 @@ def _propagate(function: Function) -> None:
                 entered[after] = dict(defs)
 
 
-def _uses(function: Function) -> Counter[Operand]:
-    uses: Counter[Operand] = Counter()
-    for block in function.blocks:
-        for step in block.steps:
-            uses.update(step.operands())
-        if block.branch is not None:
-            uses.update((block.branch.a, block.branch.b))
-    return uses
-
-
 def _coalesce(function: Function) -> None:
     """``t = f(...); x = t`` becomes ``x = f(...)`` where t has no other use."""
-    _, counts = _definitions(function)
-    uses = _uses(function)
+    counts, used = definitions(function), uses(function)
     for block in function.blocks:
         made: dict[Var, int] = {}
         for at, step in enumerate(block.steps):
@@ -156,7 +102,7 @@ def _coalesce(function: Function) -> None:
                 temporary, target = step.a, step.out
                 between = block.steps[made[temporary] + 1 : at]
                 touched = {one.out for one in between} | {x for o in between for x in o.operands()}
-                if uses[temporary] == 1 and counts[temporary] == 1 and target not in touched:
+                if used[temporary] == 1 and counts[temporary] == 1 and target not in touched:
                     block.steps[made[temporary]].out = target
                     step.a, step.out = Const(0), temporary  # dead now
             if step.out is not None:
@@ -186,7 +132,7 @@ def _eliminate(function: Function) -> None:
             live |= {block.branch.a, block.branch.b}
         kept = []
         for step in reversed(block.steps):
-            if step.out is not None and step.out not in live:
+            if step.out is not None and step.out not in live and step.store is None:
                 continue
             if step.out is not None:
                 live.discard(step.out)
@@ -203,6 +149,15 @@ class _Loads:
     held: dict[Operand, Var]
     serials: Iterator[int]
     steps: list[Step] = field(default_factory=list)
+
+    def append(self, step: Step) -> None:
+        """Add a step; what its variable was does not count any more."""
+        self.steps.append(step)
+        if step.out is None:
+            return
+        self.held = {word: var for word, var in self.held.items() if var != step.out}
+        if step.op is Op.MOV and step.c == 0 and not isinstance(step.a, Var):
+            self.held.setdefault(step.a, step.out)
 
     def register(self, operand: Operand, near: Step | Branch) -> Var:
         """The operand's register; it is loaded, unless it is there."""
@@ -226,10 +181,11 @@ def _load(function: Function) -> None:
                 if step.op is Op.MOV:
                     step.a = loads.held.get(step.a, step.a)
             else:
-                if not isinstance(step.a, Var) and isinstance(step.b, Var):
+                ready = isinstance(step.b, Var) or step.b in loads.held
+                if ready and not isinstance(step.a, Var):
                     turned(step)
                 step.a = loads.register(step.a, step)
-            loads.steps.append(step)
+            loads.append(step)
         if block.branch is not None:
             if not isinstance(block.branch.a, Var):
                 turned(block.branch)

@@ -9,6 +9,7 @@ __all__ = ["evaluate", "folded", "holds", "settled", "turned"]
 
 _SWAPS = {Op.ADD: Op.ADD, Op.AND: Op.AND, Op.MIN: Op.MIN, Op.MAX: Op.MAX}
 _SWAPS |= {Op.SEQ: Op.SEQ, Op.SNE: Op.SNE, Op.SUB: Op.RSB, Op.RSB: Op.SUB}
+_POWERS = {1 << n for n in range(1, SMALL_BITS)}
 _SMALL = 1 << (SMALL_BITS - 1)
 
 
@@ -57,6 +58,8 @@ def folded(step: Step) -> None:
         _copy(step, a)
     elif step.op is Op.ADD and a == Const(0) and b is not None:
         _copy(step, b)
+    elif step.op is Op.MUL and step.c == 0 and isinstance(b, Const) and b.value in _POWERS:
+        step.op, step.b = Op.SHL, Const(b.value.bit_length() - 1)
     elif step.op in (Op.MIN, Op.MAX) and a == b:
         _copy(step, a)
 
@@ -78,6 +81,10 @@ def settled(branch: Branch) -> bool | None:
     return None
 
 
+def _small(a: Operand) -> bool:
+    return isinstance(a, Const) and -_SMALL <= a.value < _SMALL
+
+
 def turned(one: Step | Branch) -> None:
     """Exchange the operands, where an operation exists that does the same then."""
     a, b = one.a, one.b
@@ -89,7 +96,7 @@ def turned(one: Step | Branch) -> None:
             # a < b is b >= a + 1, and a >= b is b < a + 1, of integers
             other = Op.SGE if one.op is Op.SLT else Op.SLT
             one.op, one.a, one.b = other, b, Const(a.value + 1)
-        elif one.op in (Op.MUL, Op.MLR) and isinstance(a, Const) and -_SMALL <= a.value < _SMALL:
+        elif one.op in (Op.MUL, Op.MLR) and (one.swaps or _small(a)):
             one.a, one.b = b, a
     elif isinstance(b, Var):
         if one.op in (Op.BEQ, Op.BNE):

@@ -2,7 +2,8 @@
 
 A line is ``[label:] [operation operands]``; ``;`` begins a comment. Operands: registers ``r7``,
 numbers ``#-3``, slot memory ``p[12]``, the row ``s[2]``, words of the event ``e.rtt``. A branch
-names a label further down.
+names a label further down. ``!`` behind an operation stores its result, ``>>3`` or ``<<8`` behind
+a sum's operands shifts it.
 """
 
 import re
@@ -13,8 +14,11 @@ from precog_spec.engine.isa import (
     CODE_WORDS,
     DIRECT_WORDS,
     EVENT_AT,
+    LEFT_MOST,
     OPS,
     REGISTERS,
+    RESULTS,
+    RIGHT_MOST,
     ROW_WORDS,
     SLOT_WORDS,
     Instruction,
@@ -38,7 +42,11 @@ _LAYOUT = {
     Shape.BRANCH: ("ra", "b", "target"),
     Shape.JUMP: ("target",),
     Shape.NONE: (),
+    Shape.SUM: ("rd", "ra", "b"),
+    Shape.COPY: ("rd", "b"),
 }
+_SHIFTS = (Shape.SUM, Shape.COPY)
+_NO_SHIFT = 63  # to the left by nothing
 
 
 def _between(text: str, what: str, most: int, least: int = 0) -> int:
@@ -87,13 +95,26 @@ def _target(text: str, here: int, labels: Mapping[str, int]) -> int:
     return offset
 
 
+def _shift(text: str) -> int:
+    """A sum's shift."""
+    if text.startswith("<<"):
+        return _NO_SHIFT - _between(text[2:], "shift to the left", LEFT_MOST)
+    return _between(text[2:], "shift to the right", RIGHT_MOST)
+
+
 def _instruction(rest: str, here: int, labels: Mapping[str, int]) -> Instruction:
     name, _, texts = rest.partition(" ")
+    stores = name.endswith("!")
+    name = name.removesuffix("!")
     if name.upper() not in Op.__members__:
         raise ValueError(f"operation must be one of {', '.join(Op.__members__)}, not {name!r}")
     op = Op[name.upper()]
-    layout = _LAYOUT[OPS[op].shape]
+    shape = OPS[op].shape
+    if stores and shape not in RESULTS:
+        raise ValueError(f"{name} must have no !: it has no result")
+    layout = _LAYOUT[shape]
     given = [text.strip() for text in texts.split(",")] if texts.strip() else []
+    shift = given.pop() if shape in _SHIFTS and given and given[-1][:2] in ("<<", ">>") else None
     if len(given) != len(layout):
         raise ValueError(f"{name} must have {len(layout)} operands, not {len(given)}")
     fields = dict.fromkeys(_WORDS, 0)
@@ -113,8 +134,10 @@ def _instruction(rest: str, here: int, labels: Mapping[str, int]) -> Instruction
             fields["b"], fields["c"] = base % DIRECT_WORDS, base // DIRECT_WORDS
         else:
             fields["space"], fields["b"] = Space.ROW, _place(text, part, ROW_WORDS)
+    if shift is not None:
+        fields["c"] = _shift(shift)
     space = Space(fields["space"])
-    return Instruction(op, fields["rd"], fields["ra"], space, fields["b"], fields["c"])
+    return Instruction(op, fields["rd"], fields["ra"], space, fields["b"], fields["c"], stores)
 
 
 def assemble(text: str) -> list[Instruction]:
@@ -173,8 +196,12 @@ def disassemble(one: Instruction, here: int) -> str:
     layout = _LAYOUT[OPS[one.op].shape]
     if "b" in layout:
         parts["b"] = _shown(one.space, one.b)
-    operands = ", ".join(parts[part] for part in layout)
-    return f"{one.op.name.lower()} {operands}".strip()
+    operands = [parts[part] for part in layout]
+    if OPS[one.op].shape in _SHIFTS and one.c:
+        right = one.c <= RIGHT_MOST
+        operands.append(f">>{one.c}" if right else f"<<{_NO_SHIFT - one.c}")
+    name = one.op.name.lower() + "!" * one.stores
+    return f"{name} {', '.join(operands)}".strip()
 
 
 def listing(code: Sequence[Instruction], notes: Mapping[int, str] | None = None) -> str:

@@ -10,10 +10,13 @@ from precog_spec.engine.isa import (
     EVENT_AT,
     OPS,
     REGISTERS,
+    RESULTS,
+    RIGHT_MOST,
     ROW_WORDS,
     SLOT_WORDS,
     WORD,
     Op,
+    Shape,
     Space,
 )
 
@@ -37,6 +40,8 @@ TRACE_WORDS = 3
 
 _TURNS = np.array([OPS[op].turns for op in Op], dtype=np.int64)
 _OPS = len(Op)
+_HAS_RESULT = np.array([OPS[op].shape in RESULTS for op in Op])
+_SHIFTS = np.array([OPS[op].shape in (Shape.SUM, Shape.COPY) for op in Op])
 _EVENT_WORDS = EVENT_AT
 _SHIFT_MASK = 63
 _SHIFT_MAX = WORD - 1
@@ -103,6 +108,12 @@ def _unit(op: int, a: int, b: int, c: int) -> int:
 
 
 @njit
+def _shifted(result: int, c: int) -> int:
+    """A sum that goes to the right by c, or to the left by what c lacks of 63."""
+    return result >> c if c <= RIGHT_MOST else narrow(result << (_SHIFT_MASK - c), WORD)
+
+
+@njit
 def _taken(op: int, a: int, b: int) -> bool:
     if op == _BEQ:
         return a == b
@@ -158,9 +169,10 @@ def run(
     place, turns, line, stored = entry, 0, 0, 0
     while place < len(code):
         word = code[place]
-        op, rd, ra = word >> 26 & 63, word >> 21 & 31, word >> 16 & 31
+        op, rd, ra = word >> 26 & 31, word >> 21 & 31, word >> 16 & 31
+        stores = word >> 31 & 1
         space, number, c = word >> 14 & 3, word >> 6 & 255, word & 63
-        if op >= _OPS:
+        if op >= _OPS or (stores and not _HAS_RESULT[op]):
             return _ILLEGAL, turns, 0
         turns += _TURNS[op]
         if turns > budget:
@@ -191,7 +203,12 @@ def run(
                 result = 1
         elif op != _END:
             result = _sum(op, a, b) if op < _MOV else _unit(op, a, b, c)
+            if _SHIFTS[op]:
+                result = _shifted(result, c)
             registers[rd] = result
+        if stores:
+            after[rd % ROW_WORDS] = result
+            stored |= 1 << (rd % ROW_WORDS)
         if line < len(trace):
             trace[line, 0] = here
             trace[line, 1] = result

@@ -16,6 +16,8 @@ _TEXT = {
     isa.Shape.BRANCH: "ra, b, target",
     isa.Shape.JUMP: "target",
     isa.Shape.NONE: "",
+    isa.Shape.SUM: "rd, ra, b, shift",
+    isa.Shape.COPY: "rd, b, shift",
 }
 
 
@@ -50,9 +52,10 @@ def page() -> str:
 
 {introduction}
 
-An instruction's 32 bits are `op[31:26] rd[25:21] ra[20:16] space[15:14] b[13:6] c[5:0]`. A branch's
-offset from the next instruction is `rd` above `c`, a product's shift is `c`, a table's base is `c`
-above `b`. A turn is {isa.THREADS} cycles; a core runs {isa.THREADS} events at once. A program has
+An instruction's 32 bits are `stores[31] op[30:26] rd[25:21] ra[20:16] space[15:14] b[13:6]
+c[5:0]`; `stores` is the text's `!`. A branch's offset from the next instruction is `rd` above `c`,
+a shift is `c`, a table's base is `c` above `b`. In text, a sum's shift is `>>3` or `<<8`. A turn is
+{isa.THREADS} cycles; a core runs {isa.THREADS} events at once. A program has
 {isa.CODE_WORDS} instructions and {isa.SLOT_WORDS} words at most, a row {isa.ROW_WORDS} words:
 {outputs}, then the law's state. There are {isa.SLOTS} programs; each may have an entry for
 {entries}.
@@ -60,8 +63,9 @@ above `b`. A turn is {isa.THREADS} cycles; a core runs {isa.THREADS} events at o
 ## Operations
 
 {_table(("instruction", "code", "turns", "effect"), operations)}
-An operation that is not in this table, more turns than the budget, and running past the last
-instruction are traps: the event changes nothing, and the program's slot is disabled.
+An operation that is not in this table, `stores` without a result, more turns than the budget, and
+running past the last instruction are traps: the event changes nothing, and the program's slot is
+disabled.
 
 ## The last operand
 

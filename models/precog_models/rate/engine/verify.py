@@ -8,6 +8,7 @@ from precog_spec.engine.isa import (
     EVENT_AT,
     OPS,
     REGISTERS,
+    RESULTS,
     ROW_WORDS,
     Instruction,
     Op,
@@ -17,9 +18,8 @@ from precog_spec.engine.isa import (
 
 __all__ = ["longest_turns", "read_registers", "successors", "verify"]
 
-_WRITES = (Shape.THREE, Shape.TWO, Shape.PRODUCT, Shape.INDEX)
-_READS_A = (Shape.THREE, Shape.PRODUCT, Shape.INDEX, Shape.STORE, Shape.BRANCH)
-_HAS_B = (Shape.THREE, Shape.TWO, Shape.PRODUCT, Shape.BRANCH)
+_READS_A = (Shape.THREE, Shape.PRODUCT, Shape.INDEX, Shape.STORE, Shape.BRANCH, Shape.SUM)
+_HAS_B = (Shape.THREE, Shape.TWO, Shape.PRODUCT, Shape.BRANCH, Shape.SUM, Shape.COPY)
 _EVENTS_END = EVENT_AT + len(EVENT_FIELDS)
 
 
@@ -80,7 +80,7 @@ def verify(code: Sequence[Instruction], entries: Iterable[int]) -> None:
         stale = [r for r in read_registers(one) if r not in written]
         if stale:
             raise ValueError(f"register r{stale[0]} must be written before {here} reads it")
-        if OPS[one.op].shape in _WRITES:
+        if OPS[one.op].shape in RESULTS:
             written |= {one.rd}
         for after in successors(code, here):
             if after >= len(code):

@@ -3,7 +3,7 @@
 import random
 
 from precog_spec.engine.events import EVENT_FIELDS
-from precog_spec.engine.isa import EVENT_AT, OPS, Instruction, Op, Shape, Space
+from precog_spec.engine.isa import EVENT_AT, OPS, RESULTS, Instruction, Op, Shape, Space
 
 __all__ = ["random_code"]
 
@@ -23,6 +23,8 @@ def random_code(rng: random.Random, length: int, registers: int = 32) -> list[In
         rd, ra, c = rng.randrange(registers), rng.randrange(registers), 0
         if shape is Shape.PRODUCT:
             c = rng.randrange(64)
+        if shape in (Shape.SUM, Shape.COPY):
+            c = rng.choice((0, rng.randrange(64)))
         if shape is Shape.INDEX:
             space, b, c = Space.SLOT, rng.randrange(256), rng.randrange(2)
         if shape is Shape.STORE:
@@ -31,7 +33,8 @@ def random_code(rng: random.Random, length: int, registers: int = 32) -> list[In
             rd, c = far >> 6, far & 63
         if shape is Shape.JUMP:
             ra, space, b = 0, Space.REGISTER, 0
-        if shape is Shape.TWO:
+        if shape in (Shape.TWO, Shape.COPY):
             ra = 0
-        code.append(Instruction(op, rd, ra, space, b, c))
+        stores = shape in RESULTS and rng.random() < 0.2
+        code.append(Instruction(op, rd, ra, space, b, c, stores))
     return [*code, Instruction(Op.END)]

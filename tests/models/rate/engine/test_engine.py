@@ -36,12 +36,17 @@ def _fraction(a: int, b: int) -> int:
     return _ONE if part >= whole else part * _ONE // whole
 
 
+def _shifted(value: int, c: int) -> int:
+    """A sum's shift: to the left from 48 on, by what the number lacks of 63."""
+    return _signed(value) >> c if c < 48 else _signed(value) << (63 - c)
+
+
 #: What an instruction gives for ra, b and its shift, in unbounded integers.
 _MEANING: dict[Op, Callable[[int, int, int], int]] = {
-    Op.ADD: lambda a, b, c: a + b,
-    Op.SUB: lambda a, b, c: a - b,
-    Op.RSB: lambda a, b, c: b - a,
-    Op.AND: lambda a, b, c: a & b,
+    Op.ADD: lambda a, b, c: _shifted(a + b, c),
+    Op.SUB: lambda a, b, c: _shifted(a - b, c),
+    Op.RSB: lambda a, b, c: _shifted(b - a, c),
+    Op.AND: lambda a, b, c: _shifted(a & b, c),
     Op.MIN: lambda a, b, c: min(a, b),
     Op.MAX: lambda a, b, c: max(a, b),
     Op.SHL: lambda a, b, c: a << (b % 64),
@@ -51,8 +56,8 @@ _MEANING: dict[Op, Callable[[int, int, int], int]] = {
     Op.SNE: lambda a, b, c: a != b,
     Op.SLT: lambda a, b, c: a < b,
     Op.SGE: lambda a, b, c: a >= b,
-    Op.MOV: lambda a, b, c: b,
-    Op.ABS: lambda a, b, c: abs(b),
+    Op.MOV: lambda a, b, c: _shifted(b, c),
+    Op.ABS: lambda a, b, c: _shifted(abs(b), c),
     Op.MUL: lambda a, b, c: _product(a, b, c, False),
     Op.MLR: lambda a, b, c: _product(a, b, c, True),
     Op.FRC: lambda a, b, c: _fraction(a, b),
@@ -75,12 +80,19 @@ def test_an_instruction(op: Op, seed: int) -> None:
     slot = np.zeros(512, dtype=np.int64)
     for _ in range(400):
         a, b, c = _words(rng), _words(rng), rng.randrange(64)
-        code[1] = Instruction(op, 2, 1, Space.SLOT, 2, c)
+        rd, stores = rng.choice((2, 18)), rng.random() < 0.5
+        code[1] = Instruction(op, rd, 1, Space.SLOT, 2, c, stores)
+        code[2] = Instruction(Op.ST, 0, rd, Space.ROW, 5)
         words = np.array([one.encoded() for one in [*code, Instruction(Op.END)] if one])
         slot[1:3] = a, b
         trace = np.zeros((4, 3), dtype=np.int64)
         status, turns, stored = run(words, 0, slot, row, event, 100, trace)
-        assert (status, turns, stored) == (Status.DONE, 3 + OPS[op].turns, 1 << 5)
+        assert (status, turns, stored) == (
+            Status.DONE,
+            3 + OPS[op].turns,
+            1 << 5 | stores << 2,
+        )
+        assert row[2] == row[5] or not stores
         assert row[5] == trace[1, 1] == _signed(int(_MEANING[op](a, b, c))), (a, b, c)
 
 
@@ -135,6 +147,9 @@ def test_the_longest_path_is_the_longest(seed: int) -> None:
         ("mov r1, e.foo", "line 1: event word must be one of kind, now"),
         ("st p[1], r1", r"line 1: operand must be s\[word\], not 'p\[1\]'"),
         ("mul r1, r2, r3, 64", r"line 1: shift must be in 0\.\.63, not 64"),
+        ("add r1, r2, r3, >>48", r"line 1: shift to the right must be in 0\.\.47, not 48"),
+        ("mov r1, r2, <<16", r"line 1: shift to the left must be in 0\.\.15, not 16"),
+        ("beq! r1, r2, at1", "line 1: beq must have no !: it has no result"),
         ("jmp no", "line 1: target must be a label of the program, not 'no'"),
         ("a: end\njmp a", "line 2: target must lie further down: a is at 0"),
         ("a: end\na: end", "line 2: label must be defined once, not a"),
@@ -181,7 +196,8 @@ def test_traps_change_nothing() -> None:
     slot, trace = np.zeros(512, dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
     start = [one.encoded() for one in assemble("mov r1, #9\nst s[3], r1")]
     for tail, budget, status in (
-        ([63 << 26], 9, Status.ILLEGAL),
+        ([31 << 26], 9, Status.ILLEGAL),
+        ([1 << 31 | Op.BNE << 26, 0], 9, Status.ILLEGAL),
         ([0], 2, Status.OVERRUN),
         ([], 9, Status.FELL),
         ([0], 3, Status.DONE),
@@ -189,8 +205,10 @@ def test_traps_change_nothing() -> None:
         code = np.array([*start, *tail], dtype=np.int64)
         assert run(code, 0, slot, row, event, budget, trace)[0] == status
         assert row[3] == (9 if status is Status.DONE else 3)
-    with pytest.raises(ValueError, match=r"operation must be in 0\.\.28, not 63"):
+    with pytest.raises(ValueError, match=r"operation must be in 0\.\.28, not 31"):
         Instruction.decoded(63 << 26)
+    with pytest.raises(ValueError, match="BNE has no result that goes to a row"):
+        Instruction.decoded(1 << 31 | Op.BNE << 26)
 
 
 def test_an_event_sees_the_row_as_it_was() -> None:
