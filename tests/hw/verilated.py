@@ -5,6 +5,7 @@ the same interface, which is never elaborated.
 """
 
 from collections.abc import Callable, Coroutine, Generator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from precog_hw.export import port_map
 from precog_sim.rtl.block import RtlBlock
 
 __all__ = ["Verilated"]
+
+_MOST_SEEN = 4096  # values or expressions that are remembered
 
 Bench = Callable[["_Context"], Coroutine[Any, Any, None]]
 
@@ -66,6 +69,31 @@ class Verilated:
         raise AssertionError(f"the design hangs: no end after {cycles} cycles")
 
 
+@dataclass(frozen=True)
+class _Look:
+    """How a value is found among the bytes of a port; it keeps what it was asked for alive."""
+
+    expression: Any
+    port: Any
+    start: int
+    width: int
+    flips: int
+    shape: data.Layout | None
+    signed: bool
+    seen: dict[int, Any] = field(default_factory=dict)  # values of a structure, by their bits
+
+    def value(self) -> Any:
+        bits = int.from_bytes(self.port, "little") >> self.start & (1 << self.width) - 1
+        bits ^= self.flips
+        if self.shape is None:
+            return bits - (1 << self.width) if self.signed and bits >> self.width - 1 else bits
+        if bits not in self.seen:
+            if len(self.seen) == _MOST_SEEN:
+                self.seen.clear()
+            self.seen[bits] = self.shape.from_bits(bits)
+        return self.seen[bits]
+
+
 class _Context:
     """What a bench sees of the simulation."""
 
@@ -73,6 +101,7 @@ class _Context:
         self._block = block
         self._names = {id(value): name for name, (value, _) in port_map(component).items()}
         self._component = component  # its signals live as long as their ids are used
+        self._looks: dict[int, _Look] = {}
 
     def set(self, signal: Any, value: Any) -> None:
         """Give a port a value: an integer, fields by name, or elements."""
@@ -83,29 +112,33 @@ class _Context:
 
     def get(self, expression: Any) -> Any:
         """Value of a port, or of a field of one."""
-        if isinstance(expression, data.View):
-            return expression.shape().from_bits(self._bits(Value.cast(expression)))
-        value = Value.cast(expression)
-        bits = self._bits(value)
-        if value.shape().signed and bits >> len(value) - 1:
-            bits -= 1 << len(value)
-        return bits
+        self._block.settle()
+        look = self._looks.get(id(expression))
+        if look is None:
+            if len(self._looks) == _MOST_SEEN:  # a bench may name a field anew in each cycle
+                self._looks.clear()
+            self._looks[id(expression)] = look = self._look(expression)
+        return look.value()
 
     def tick(self) -> "_Tick":
         """Until the next clock edge; awaited."""
         return _Tick()
 
-    def _bits(self, value: Value) -> int:
-        start, width = 0, len(value)
+    def _look(self, expression: Any) -> _Look:
+        value = Value.cast(expression)
+        start, width, flips = 0, len(value), 0
+        is_view = isinstance(expression, data.View)
+        signed = not is_view and value.shape().signed
         while id(value) not in self._names:
             if isinstance(value, Slice):
                 start, value = start + value.start, value.value
-            elif value.operator == "~":
-                (value,) = value.operands
-                return ~self._bits(value) & (1 << width) - 1
-            else:  # a signed field of a structure
-                (value,) = value.operands
-        return self._block.peek(self._names[id(value)]) >> start & (1 << width) - 1
+            else:
+                if value.operator == "~":
+                    flips ^= (1 << width) - 1
+                (value,) = value.operands  # or a signed field of a structure
+        port = self._block.port(self._names[id(value)])
+        shape = expression.shape() if is_view else None
+        return _Look(expression, port, start, width, flips, shape, signed)
 
     def _name(self, value: Value) -> str:
         if id(value) not in self._names:

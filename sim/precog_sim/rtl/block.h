@@ -31,6 +31,7 @@ struct Block {
     std::vector<Port> ports;
     int64_t cycles = 0;  // since the reset
     const char* fault = "";
+    bool settled = false;  // evaluated since the last change: each evaluation runs all logic of inputs
 
     Block() {
 #define PORT(name) ports.push_back({#name, reinterpret_cast<uint8_t*>(&top.name), \
@@ -58,6 +59,7 @@ struct Block {
         top.clk = 1;
         top.eval();
         ++cycles;
+        settled = false;
     }
 };
 
@@ -69,13 +71,16 @@ API int64_t block_bytes(void* handle, int64_t n) { return static_cast<Block*>(ha
 API const char* block_fault(void* handle) { return static_cast<Block*>(handle)->fault; }
 API int64_t block_cycles(void* handle) { return static_cast<Block*>(handle)->cycles; }
 API void block_poke(void* handle, int64_t n, const uint8_t* value) {
-    const Port& port = static_cast<Block*>(handle)->ports[n];
-    std::memcpy(port.at, value, port.bytes);
-}
-API void block_peek(void* handle, int64_t n, uint8_t* value) {
     Block* block = static_cast<Block*>(handle);
-    block->top.eval();
-    std::memcpy(value, block->ports[n].at, block->ports[n].bytes);
+    const Port& port = block->ports[n];
+    std::memcpy(port.at, value, port.bytes);
+    block->settled = false;
+}
+API const uint8_t* block_at(void* handle, int64_t n) { return static_cast<Block*>(handle)->ports[n].at; }
+API void block_settle(void* handle) {
+    Block* block = static_cast<Block*>(handle);
+    if (!block->settled) block->top.eval();
+    block->settled = true;
 }
 API void block_tick(void* handle, int64_t n) {
     for (Block* block = static_cast<Block*>(handle); n > 0; --n) block->tick();

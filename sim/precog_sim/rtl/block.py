@@ -96,7 +96,9 @@ class RtlBlock:
         for name in ("ports", "bytes", "cycles"):
             getattr(self._library, f"block_{name}").restype = _I64
         self._handle = ctypes.c_void_p(self._library.block_new())
+        self._library.block_at.restype = ctypes.c_void_p
         self._ports: dict[str, tuple[int, int]] = {}
+        self._bytes: dict[str, ctypes.Array[ctypes.c_uint8]] = {}
         for n in range(self._library.block_ports(self._handle)):
             number = _I64(n)
             name = self._library.block_name(self._handle, number).decode()
@@ -107,6 +109,8 @@ class RtlBlock:
         if self._handle.value is not None:
             self._library.block_free(self._handle)
             self._handle.value = None
+            self._ports.clear()
+            self._bytes.clear()
 
     @property
     def cycles(self) -> int:
@@ -122,15 +126,32 @@ class RtlBlock:
         """Set inputs; they are seen from the next cycle on."""
         for name, value in values.items():
             number, size = self._port(name)
-            raw = (ctypes.c_uint8 * size).from_buffer_copy(value.to_bytes(size, "little"))
-            self._library.block_poke(self._handle, _I64(number), raw)
+            self._library.block_poke(self._handle, _I64(number), value.to_bytes(size, "little"))
 
     def peek(self, name: str) -> int:
         """Value of a port, its combinational paths settled."""
-        number, size = self._port(name)
-        raw = (ctypes.c_uint8 * size)()
-        self._library.block_peek(self._handle, _I64(number), raw)
-        return int.from_bytes(bytes(raw), "little")
+        self.settle()
+        return int.from_bytes(self.port(name), "little")
+
+    def settle(self) -> None:
+        """Evaluate what a change has not reached yet."""
+        self._library.block_settle(self._handle)
+
+    def port(self, name: str) -> "ctypes.Array[ctypes.c_uint8]":
+        """Bytes of a port in the model, least significant first: up to date after `settle`.
+
+        They are the model's own, and gone with it.
+
+        Raises
+        ------
+        KeyError
+            There is none of that name.
+        """
+        if name not in self._bytes:
+            number, size = self._port(name)
+            at = self._library.block_at(self._handle, _I64(number))
+            self._bytes[name] = (ctypes.c_uint8 * size).from_address(at)
+        return self._bytes[name]
 
     def tick(self, cycles: int = 1) -> None:
         """Clock the block."""

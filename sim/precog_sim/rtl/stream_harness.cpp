@@ -43,6 +43,7 @@ API int64_t stream_run(void* handle, int64_t count, int64_t n_sources, Source* s
                        Monitor* monitor, int64_t clock, int64_t clock_bits, uint64_t seed,
                        int64_t watchdog) {
     Block* block = static_cast<Block*>(handle);
+    block->settled = false;
     std::vector<Port>& ports = block->ports;
     Random random(seed);
     std::vector<uint8_t> held(ports[sink->payload].bytes);
