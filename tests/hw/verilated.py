@@ -112,7 +112,7 @@ class _Context:
 
     def get(self, expression: Any) -> Any:
         """Value of a port, or of a field of one."""
-        self._block.settle()
+        self._block.evaluate()
         look = self._looks.get(id(expression))
         if look is None:
             if len(self._looks) == _MOST_SEEN:  # a bench may name a field anew in each cycle

@@ -1,4 +1,4 @@
-"""Where tables lie: at a cache line, so that a row of a line's words is in one, or in small pages."""
+"""Where tables lie: a row of a line's words in one cache line, or in small pages."""
 
 import math
 import mmap

@@ -130,15 +130,15 @@ class RtlBlock:
 
     def peek(self, name: str) -> int:
         """Value of a port, its combinational paths settled."""
-        self.settle()
+        self.evaluate()
         return int.from_bytes(self.port(name), "little")
 
-    def settle(self) -> None:
+    def evaluate(self) -> None:
         """Evaluate what a change has not reached yet."""
         self._library.block_settle(self._handle)
 
     def port(self, name: str) -> "ctypes.Array[ctypes.c_uint8]":
-        """Bytes of a port in the model, least significant first: up to date after `settle`.
+        """Bytes of a port in the model, least significant first: up to date after `evaluate`.
 
         They are the model's own, and gone with it.
 
