@@ -5,7 +5,6 @@ from functools import reduce
 from operator import or_
 
 from amaranth.hdl import (
-    Array,
     Assert,
     Cat,
     Const,
@@ -25,7 +24,8 @@ from precog_hw.stream.queue import Queue
 __all__ = ["ASKED_APART", "BlockCounters", "ClassTable", "EventTable"]
 
 ASKED_APART = 5  # cycles, at least, from one question of the host to the next
-_ROW = data.StructLayout({"low": unsigned(32), "high": unsigned(32)})
+_EPOCH_BITS = 8  # what a block RAM has left: all rows are swept sooner than as many clears come
+_ROW = data.StructLayout({"low": unsigned(32), "high": unsigned(32), "epoch": _EPOCH_BITS})
 _DIGIT = 8  # of a turn's number
 _FLIGHT = 3  # cycles from a row's reading until it may be read again
 _MOST_CLASS_TABLES = 2  # with more, a class could come again while its row is changed
@@ -50,11 +50,6 @@ class _Table:
         self.index = Signal(_index_bits(count), name=f"{name}_index")
         self.inside = Signal(name=f"{name}_inside")
         self.low, self.high = Signal(32, name=f"{name}_low"), Signal(32, name=f"{name}_high")
-
-    @property
-    def size(self) -> int:
-        """Rows that the table takes: a power of two, since an index is or-ed to the first row."""
-        return 1 << len(self.index)
 
 
 class EventTable(_Table):
@@ -95,10 +90,14 @@ class BlockCounters(Elaboratable):
     all events. What waited is then in the rows, and these are copied. After that the queue goes
     on, with the rate at which it was filled or faster. Tables are made before this is elaborated.
 
+    A row is of the current epoch or counts as 0: so a clear, or a reset, clears all in one cycle.
+    Then a sweep gives every row the new epoch, before the copy. It goes on where the last one was
+    cut short, so that no row is still of an epoch when that number comes again.
+
     Latency: a snapshot has the events of all cycles before its strobe; `busy` falls a turn and a
     copy later, some hundred cycles, and when the queue is empty again. Throughput: every event in
-    every cycle; then the queue is not empty again. Cost of 32 events and
-    36 classes (ECP5): 1051 LUT4, 190 CCU2C, 4 DP16KD, 507 flip-flops.
+    every cycle; then the queue is not empty again. Cost of 36 events and
+    44 classes (ECP5): 946 LUT4, 226 CCU2C, 4 DP16KD, 703 flip-flops.
 
     Attributes
     ----------
@@ -151,8 +150,7 @@ class BlockCounters(Elaboratable):
     @staticmethod
     def latency_of(*counts: int) -> int:
         """Cycles until an event is in its row, at most, with tables of this many events each."""
-        slots = sum(1 << _index_bits(count) for count in counts)
-        return _QUEUED + _round(slots, _MOST_CLASS_TABLES) + _FLIGHT
+        return _QUEUED + _round(max(sum(counts), _FLIGHT + 1), _MOST_CLASS_TABLES) + _FLIGHT
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -160,19 +158,25 @@ class BlockCounters(Elaboratable):
         row_bits = (depth - 1).bit_length()
         m.submodules.rows = self.rows = rows = plain_memory(_ROW, 2 << row_bits, block=True)
         write, read = rows.write_port(), rows.read_port()
-        begun = Signal(depth)  # rows written since reset or `clear`
+        epoch = Signal(_EPOCH_BITS, reset_less=True)  # a reset begins another one, too
+        begins, clears = Signal(init=1), Signal()
+        m.d.comb += clears.eq(self.clear | begins)
+        m.d.sync += [begins.eq(0), epoch.eq(epoch + clears)]
 
         # A snapshot: the rows settle, then they are copied; the queue is behind until it is empty.
+        # A clear: the rows are swept, then they are copied.
         turn_cycles = _QUEUED + _round(slots, 0) + _FLIGHT
         settling, copying = Signal(range(turn_cycles + 1)), Signal(init=1)
         place, copied, behind = Signal(range(depth)), Signal(_FLIGHT), Signal(init=1)
+        left, last = Signal(range(depth + 1)), Signal()  # rows to be swept; the last one of a pass
         stops = Signal()
         m.d.comb += [
             stops.eq((settling != 0) | copying),
             self.busy.eq(stops | copied.any() | behind),
         ]
-        copy_cycles = depth * ASKED_APART // (ASKED_APART - 1) + 2
-        events, classes, empty = self._deferred(m, turn_cycles + copy_cycles, stops)
+        pass_cycles = depth * ASKED_APART // (ASKED_APART - 1) + 2
+        stop_cycles = max(turn_cycles, pass_cycles) + pass_cycles
+        events, classes, empty = self._deferred(m, stop_cycles, stops, clears)
         with m.If(settling != 0):
             m.d.sync += settling.eq(settling - 1)
             with m.If(settling == 1):
@@ -184,11 +188,11 @@ class BlockCounters(Elaboratable):
 
         # The row that is read.
         turn = Signal(range(slots))
-        class_reads, class_row = self._class_rows(m, first, row_bits, classes)
+        class_reads, class_row = self._class_rows(m, first, row_bits, classes, clears)
         turns, copies, host_row = Signal(), Signal(), Signal(row_bits)
         tables = [*self._events, *self._classes]
         m.d.comb += [
-            host_row.eq(_chosen((t.inside, first[t.name] | t.index) for t in tables)),
+            host_row.eq(_chosen((t.inside, first[t.name] + t.index) for t in tables)),
             turns.eq(~self.asked & ~class_reads & ~copying),
             copies.eq(~self.asked & copying),
             read.en.eq(1),
@@ -204,43 +208,47 @@ class BlockCounters(Elaboratable):
         with m.If(turns):
             m.d.sync += turn.eq(Mux(turn == slots - 1, 0, turn + 1))
         m.d.sync += copied.eq((copied << 1) | copies)
+        m.d.comb += last.eq(Mux(left != 0, left == 1, place == depth - 1))
         with m.If(copies):
-            m.d.sync += place.eq(place + 1)
-            with m.If(place == depth - 1):
-                m.d.sync += [place.eq(0), copying.eq(0)]
+            m.d.sync += [
+                place.eq(Mux(last | (place == depth - 1), 0, place + 1)),
+                left.eq(Mux(left != 0, left - 1, 0)),
+                copying.eq(~last | (left != 0)),
+            ]
 
         # A change: what was read, and then the sum.
-        fetched, of_turn, of_copy, row = Signal(), Signal(), Signal(), Signal(row_bits)
+        fetched, row = Signal(), Signal(row_bits)
+        of_turn, of_copy, of_sweep = Signal(), Signal(), Signal()
         held, keeps, old_row, old = Signal(), Signal(), Signal(row_bits), Signal(64)
-        waiting = self._waiting(m, events, first, slots, Mux(turns & ~self.clear, turn, slots), row)
+        taken = Mux(turns & ~clears, turn, slots)
+        waiting = self._waiting(m, events, first, slots, taken, row, clears)
         by, total = Signal(len(waiting)), Signal(64)
         m.d.sync += [
-            fetched.eq(~self.asked & ~self.clear),
+            fetched.eq(~self.asked & ~clears),
             of_turn.eq(turns),
             of_copy.eq(copies),
+            of_sweep.eq(left != 0),
             row.eq(read.addr[:row_bits]),
-            held.eq(fetched & ~self.clear),
-            keeps.eq(of_copy),
+            held.eq(fetched & ~clears),
+            keeps.eq(of_copy & ~of_sweep),
             old_row.eq(row),
-            old.eq(Mux(begun.bit_select(row, 1), read.data.as_value(), 0)),
+            old.eq(Mux(read.data.epoch == epoch, read.data.as_value()[:64], 0)),
             by.eq(Mux(of_turn, waiting, ~of_copy)),
         ]
         m.d.comb += [
             total.eq(old + by),
             write.en.eq(held),
             write.addr.eq(Cat(old_row, keeps)),
-            write.data.eq(total),
+            write.data.eq(Cat(total, epoch)),
         ]
-        with m.If(held & ~keeps):
-            m.d.sync += begun.bit_select(old_row, 1).eq(1)
-        with m.If(self.clear):
-            m.d.sync += [begun.eq(0), settling.eq(0), copying.eq(1), place.eq(0), behind.eq(1)]
+        with m.If(clears):
+            m.d.sync += [settling.eq(0), copying.eq(1), left.eq(depth), behind.eq(1)]
         for table in tables:
             m.d.comb += [table.low.eq(read.data.low), table.high.eq(read.data.high)]
         return m
 
     def _deferred(
-        self, m: Module, stop_cycles: int, stops: Signal
+        self, m: Module, stop_cycles: int, stops: Signal, clears: Signal
     ) -> tuple[dict[str, Value], dict[str, data.View], Value]:
         """Events and classes by table as the queue gives them; whether it has given all.
 
@@ -254,7 +262,7 @@ class BlockCounters(Elaboratable):
         )
         depth = 1 << (stop_cycles - 1).bit_length()
         queue = Queue(layout, depth, block=True)
-        m.submodules.deferred = ResetInserter(self.clear)(queue)
+        m.submodules.deferred = ResetInserter(clears)(queue)
         given, payload = queue.i.payload, queue.o.payload
         m.d.comb += [
             given.later.eq(self.snapshot | stops),
@@ -294,15 +302,20 @@ class BlockCounters(Elaboratable):
         """First rows of the tables, how many of them are events', and how many there are."""
         first, end, slots = dict[str, int](), 0, _FLIGHT + 1
         for tables in (self._events, self._classes):
-            for table in sorted(tables, key=lambda table: -table.size):
-                first[table.name] = end = -(-end // table.size) * table.size
-                end += table.size
+            for table in tables:
+                first[table.name] = end
+                end += table.count
             if tables is self._events:
                 end = slots = max(slots, end)
         return first, slots, end
 
     def _class_rows(
-        self, m: Module, first: dict[str, int], row_bits: int, counts: dict[str, data.View]
+        self,
+        m: Module,
+        first: dict[str, int],
+        row_bits: int,
+        counts: dict[str, data.View],
+        clears: Signal,
     ) -> tuple[Signal, Signal]:
         """Whether a class waits to be counted, and the row of the first one."""
         waits = Signal(len(self._classes))
@@ -312,12 +325,12 @@ class BlockCounters(Elaboratable):
             of = Signal.like(table.of, name=f"{table.name}_counts")
             begins, new = waits[n] & free, counts[table.name]
             m.d.sync += [
-                waits[n].eq((new.stb | (waits[n] & ~begins)) & ~self.clear),
+                waits[n].eq((new.stb | (waits[n] & ~begins)) & ~clears),
                 Assert(~new.stb | ~waits[n] | begins, "one count at a time"),
             ]
             with m.If(new.stb):
                 m.d.sync += of.eq(new.of)
-            rows.append((begins, first[table.name] | of))
+            rows.append((begins, first[table.name] + of))
             free = free & ~waits[n]
         reads, row = Signal(name="class_reads"), Signal(row_bits, name="class_row")
         m.d.comb += [reads.eq(waits.any()), row.eq(_chosen(rows))]
@@ -331,6 +344,7 @@ class BlockCounters(Elaboratable):
         slots: int,
         turn: Value,
         row: Signal,
+        clears: Signal,
     ) -> Signal:
         """Of the event whose row this is, what has come; it is taken and counted anew.
 
@@ -338,7 +352,7 @@ class BlockCounters(Elaboratable):
         one `row` would have to reach all counts.
         """
         most = _round(slots, len(self._classes)) + _FLIGHT
-        of_row: list[Value] = [Const(0)] * slots
+        of_row: list[Value] = [Const(0, range(most + 1))] * slots
         low, high = Signal(_DIGIT), Signal(slots // _DIGIT + 1)
         digit = _DIGIT.bit_length() - 1
         m.d.sync += [low.eq(1 << turn[:digit]), high.eq(1 << turn[digit:])]
@@ -348,10 +362,12 @@ class BlockCounters(Elaboratable):
                 of_row[place] = count = Signal(range(most + 1), name=f"{table.name}_{n}_waits")
                 taken = low[place % _DIGIT] & high[place // _DIGIT]
                 m.d.sync += count.eq(Mux(taken, 0, count) + events[table.name][n])
-                with m.If(self.clear):
+                with m.If(clears):
                     m.d.sync += count.eq(0)
         waiting = Signal(range(most + 1))
-        m.d.comb += waiting.eq(Array(of_row)[row[: (slots - 1).bit_length()]])
+        m.d.comb += waiting.eq(
+            Cat(of_row).word_select(row[: (slots - 1).bit_length()], len(waiting))
+        )
         return waiting
 
 
