@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from precog_fleet.evaluate import loop_failures
+from precog_fleet.record import AGAINST, SCENARIOS
 from precog_host import cli
-from precog_models.image import Image, pretrained
+from precog_host.commands.model_card import shipped_evaluation
+from precog_models.image import Image, pretrained, pretrained_names
 from precog_models.presets import LAW_PRESETS
 from precog_models.tree_image import load_any
 from precog_sim.evaluation import evaluated, kind_of
@@ -101,6 +104,28 @@ def test_the_command_names_what_harms_and_its_record_is_of_this_image(
     assert "must be a record of precog model evaluate" in capsys.readouterr().err
     assert _run("model", "show", "queue-1rtt", "--evaluation", str(path)) == 2
     assert "must be of the image with SHA-256" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", pretrained_names())
+def test_shipped_models_come_with_their_records(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each is of the very image, has all scenarios and 20 seeds, and its verdict follows."""
+    image = pretrained(name)
+    found = shipped_evaluation(image.to_bytes())
+    assert found is not None, f"shipped model {name} must have a record: precog model evaluate"
+    loop = found["closed_loop"]
+    assert found["failed"] == loop_failures(loop, found["bound"], AGAINST)
+    assert found["passed"] == (not found["failed"])
+    assert found["kind"] == kind_of(image)
+    assert {row["network"] for row in loop["results"]} == set(SCENARIOS[found["kind"]])
+    assert loop["seeds"] >= 20
+    assert _run("model", "show", name) == 0
+    shown = capsys.readouterr().out
+    assert found["image"][:16] in shown
+    assert "Closed loop" in shown
+    changed = dataclasses.replace(image, card={})
+    assert shipped_evaluation(changed.to_bytes()) is None
 
 
 def test_processes_change_nothing() -> None:

@@ -78,7 +78,10 @@ def show(
     ] = None,
     evaluation: Annotated[
         Path | None,
-        typer.Option(help="Record of precog model evaluate: shown with the data card."),
+        typer.Option(
+            help="Record of precog model evaluate, shown with the data card; shipped models have "
+            "theirs."
+        ),
     ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
@@ -112,12 +115,13 @@ def _show_sets(device: str, json_: bool) -> None:
 
 
 def _show_image(model: str, evaluation: Path | None, json_: bool) -> None:
-    from precog_host.commands.model_card import draw, read_evaluation
+    from precog_host.commands.model_card import draw, read_evaluation, shipped_evaluation
     from precog_models.tree_image import find_any
 
     image = find_any(model)
     meta = image.metadata()
-    judged = None if evaluation is None else read_evaluation(evaluation, image.to_bytes())
+    data = image.to_bytes()
+    judged = shipped_evaluation(data) if evaluation is None else read_evaluation(evaluation, data)
     emit(
         meta if judged is None else meta | {"evaluation": judged}, lambda: draw(meta, judged), json_
     )
