@@ -5,6 +5,7 @@ import random
 import zlib
 from collections import deque
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,7 @@ def _config(cores: int, qps: int = 16) -> NicConfig:
     return NicConfig(qps=qps, sets=2, lanes=16, columns=1, steps=1, law_cores=cores)
 
 
+@cache  # a library's name is made from the Verilog, which takes seconds
 def _library(config: NicConfig) -> Path:
     return event_library(LawEngine(config), label=f"law engine, {config.law_cores} cores")
 
