@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+from tests.command_line import Ran, Run, ran
 
 from precog_fleet import trial
 from precog_fleet.agent_process import AgentProcess
@@ -25,11 +26,8 @@ from precog_fleet.places import BusyError
 from precog_fleet.practice import PRACTICE_URI
 from precog_fleet.router_process import RouterProcess
 from precog_fleet.trial import Trial
-from precog_host import cli
 
 from .meshed import Lab
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -41,13 +39,8 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    capsys.readouterr()
-
-    def go(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            cli.main(["fleet", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
+    def go(*arguments: object) -> Ran:
+        return ran(capsys, "fleet", *arguments)
 
     return go
 

@@ -2,13 +2,14 @@
 
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from tests.command_line import Ran, Run, ran
 from tests.fleet.refusals import ANYTHING, FAILED, REFUSED
 
 from precog_fleet.authority import Authority
@@ -17,7 +18,6 @@ from precog_fleet.commands import app
 from precog_fleet.member import Member
 from precog_fleet.modelset import ModelSet
 from precog_fleet.repository import Repository
-from precog_host import cli
 from precog_host.application import application
 from precog_models.image import pretrained
 
@@ -65,19 +65,13 @@ def root() -> Any:
 
 
 @pytest.fixture
-def run(
-    root: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[[str], tuple[int, str, str]]:
+def run(root: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(typer.main, "get_command", lambda _: root)
     monkeypatch.setattr("precog_fleet.looking._CONNECT_MS", 200)
     monkeypatch.setattr("precog_fleet.announce._CONNECT_MS", 200)
 
-    def go(words: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main(["fleet", *words.split()])
-        said = capsys.readouterr()
-        return int(caught.value.code or 0), said.out, said.err
+    def go(words: str) -> Ran:
+        return ran(capsys, "fleet", *words.split())
 
     return go
 
@@ -111,9 +105,7 @@ def test_each_parameter_of_each_verb_is_listed() -> None:
 
 
 @pytest.mark.parametrize("verb", sorted(REFUSED))
-def test_wrong_arguments(
-    verb: str, run: Callable[[str], tuple[int, str, str]], places: dict[str, str]
-) -> None:
+def test_wrong_arguments(verb: str, run: Run, places: dict[str, str]) -> None:
     before = everything(places)
     for parameter, cases in REFUSED[verb].items():
         for words, message in cases:
@@ -131,7 +123,7 @@ def test_wrong_arguments(
 def test_work_that_fails(
     words: str,
     message: str,
-    run: Callable[[str], tuple[int, str, str]],
+    run: Run,
     places: dict[str, str],
 ) -> None:
     before = everything(places)
@@ -143,9 +135,7 @@ def test_work_that_fails(
     assert {path for path in everything(places) if "store.sqlite" not in path} <= set(before)
 
 
-def test_a_folder_that_is_in_use(
-    run: Callable[[str], tuple[int, str, str]], places: dict[str, str]
-) -> None:
+def test_a_folder_that_is_in_use(run: Run, places: dict[str, str]) -> None:
     from precog_fleet.places import claimed
 
     for verb, name in (("router", "rack0"), ("rollout", "trainer0")):
@@ -160,9 +150,7 @@ def test_a_folder_that_is_in_use(
         assert "host0 is in use: end the process" in run(words)[2]
 
 
-def test_a_damaged_repository_is_one(
-    run: Callable[[str], tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_a_damaged_repository_is_one(run: Run, tmp_path: Path) -> None:
     Repository.create(tmp_path / "repo", tmp_path / "keys", now_ms)
     (tmp_path / "repo" / "metadata" / "timestamp.json").write_text(json.dumps({}))
     status, _, said = run(f"repository list {tmp_path / 'repo'}")

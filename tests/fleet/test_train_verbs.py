@@ -1,11 +1,11 @@
 """The trainer's verbs as an operator types them: the whole way, and with wrong arguments."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.command_line import Ran, Run, ran
 
 from precog_fleet import evaluate as evaluation
 from precog_fleet.authority import Authority
@@ -14,13 +14,11 @@ from precog_fleet.member import Member
 from precog_fleet.modelset import ModelSet
 from precog_fleet.releases import Releases
 from precog_fleet.runner import Here
-from precog_host import cli
 
 from .test_evaluate import loop
 from .test_record import record
 
 ROUTER = "tls/127.0.0.1:9"  # nobody listens there
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -28,13 +26,9 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     """Commands, in this process: a pool and the closed loop have tests of their own."""
     monkeypatch.setattr("precog_fleet.commands.learn.runner_of", lambda *_: Here())
     monkeypatch.setattr(evaluation, "closed_loop", lambda: loop)
-    capsys.readouterr()
 
-    def go(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            cli.main(["fleet", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
+    def go(*arguments: object) -> Ran:
+        return ran(capsys, "fleet", *arguments)
 
     return go
 
@@ -48,7 +42,7 @@ def member(tmp_path: Path) -> Path:
     return tmp_path / "trainer"
 
 
-def told(result: tuple[int, str, str]) -> Any:
+def told(result: Ran) -> Any:
     status, out, err = result
     assert status == 0, err
     return json.loads(out)

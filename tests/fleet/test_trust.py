@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.command_line import Ran, Run, ran
 
 from precog_fleet.addresses import checked_address, checked_endpoint
 from precog_fleet.authority import Authority
@@ -14,23 +14,16 @@ from precog_fleet.certificates import common_name, expiry, new_key, request
 from precog_fleet.clock import now_ms
 from precog_fleet.member import Credentials, Member, Request
 from precog_fleet.signing import SigningKey
-from precog_host import cli
 
 from .support import NOW, store
 
 ROUTER = "tls/127.0.0.1:9"  # nobody listens there
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    capsys.readouterr()
-
-    def go(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            cli.main(["fleet", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
+    def go(*arguments: object) -> Ran:
+        return ran(capsys, "fleet", *arguments)
 
     return go
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.command_line import ran
 
-from precog_host import cli
 from precog_sim.capture import read
 
 from .absent import why_not
@@ -17,10 +17,8 @@ def test_verbs_of_two_guests(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     words = ["lab", "--iterations", "10", "--pairs", "2", "--pcap", str(capture), "-j"]
     for name in ("write", "read"):
         words += ["-w", name]
-    with pytest.raises(SystemExit) as caught:
-        cli.main(words)
-    captured = capsys.readouterr()
-    assert not caught.value.code, captured.err
+    captured = ran(capsys, *words)
+    assert not captured.status, captured.err
     found = json.loads(captured.out)
     assert found["differences"] == 0
     assert found["icrc_bad"] == 0

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
+from tests.command_line import ran
 
-from precog_host import cli
 from precog_host.device import Device
 from precog_host.emulator.device import Emulator
 from precog_lab.pci_card import PciCard
@@ -247,20 +247,17 @@ def test_options_that_have_no_sense_with_a_card(run_cli: Callable[[str], str]) -
 @pytest.fixture
 def run_cli(capsys: pytest.CaptureFixture[str]) -> Callable[[str], str]:
     def run(line: str) -> str:
-        with pytest.raises(SystemExit) as caught:
-            cli.main(line.split())
-        assert caught.value.code == 2
-        return capsys.readouterr().err
+        done = ran(capsys, *line.split())
+        assert done.status == 2
+        return done.err
 
     return run
 
 
 @pytest.mark.skipif(bool(why_not()), reason=why_not() or "all is there")
 def test_a_guest_drives_the_card(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["lab", "--pci", "-j"])
-    captured = capsys.readouterr()
-    assert not caught.value.code, captured.err
+    captured = ran(capsys, "lab", "--pci", "-j")
+    assert not captured.status, captured.err
     found = json.loads(captured.out)
     assert found["failed"] == []
     assert f"{VENDOR_ID:04x}:{DEVICE_ID:04x}" in found["lspci"]

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from precog_host import cli
+from tests.command_line import ran
 
 Run = Callable[..., Any]
 
@@ -55,12 +54,9 @@ def files(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], files: Path) -> Run:
     def go(*names: str, status: int = 0) -> Any:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main(["sim", "compare", *(str(files / name) for name in names), "-j"])
-        said = capsys.readouterr()
-        assert int(caught.value.code or 0) == status, said.err
-        return said.err if status else json.loads(said.out)
+        done = ran(capsys, "sim", "compare", *(str(files / name) for name in names), "-j")
+        assert done.status == status, done.err
+        return done.err if status else json.loads(done.out)
 
     return go
 

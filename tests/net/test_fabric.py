@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.command_line import ran
 
-from precog_host import cli
 from precog_net import campaign
 from precog_net.job import Job, Outcome, execute
 from precog_net.summary import summary
@@ -30,12 +30,9 @@ OWN = Dctcp(start_gbps=1.0)
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     def go(*arguments: str, status: int = 0) -> Any:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main(["sim", "fabric", "-o", str(tmp_path), "-j", *arguments])
-        said = capsys.readouterr()
-        assert int(caught.value.code or 0) == status, said.err
-        return said.err if status else json.loads(said.out)
+        done = ran(capsys, "sim", "fabric", "-o", str(tmp_path), "-j", *arguments)
+        assert done.status == status, done.err
+        return done.err if status else json.loads(done.out)
 
     return go
 

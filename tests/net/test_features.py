@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from precog_host import cli
+from tests.command_line import ran
 
 Run = Callable[..., Any]
 SMALL = ("--topology", "leafspine:leaves=2,spines=2,hosts=3", "--workload")
@@ -17,12 +16,9 @@ SMALL += ("rpc:0.1+incast:3x20k:0.1", "--duration-ms", "0.05", "--law", "dctcp",
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     def go(*arguments: str, status: int = 0) -> Any:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main(["sim", "fabric", "-o", str(tmp_path), "-j", *SMALL, *arguments])
-        said = capsys.readouterr()
-        assert int(caught.value.code or 0) == status, said.err
-        return said.err if status else json.loads(said.out)
+        done = ran(capsys, "sim", "fabric", "-o", str(tmp_path), "-j", *SMALL, *arguments)
+        assert done.status == status, done.err
+        return done.err if status else json.loads(done.out)
 
     return go
 

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tests.command_line import ran
 
 from precog_host import cli
 
@@ -55,10 +56,8 @@ def test_the_page_s_law_in_the_rtl(
     monkeypatch.chdir(tmp_path)
     Path("aimd_card.py").write_text(_FILES["aimd_card.py"])
     (command,) = (one for one in _COMMANDS if one.startswith("sim law"))
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as caught:
-        cli.main([*shlex.split(command), "-j"])
-    assert not caught.value.code
-    record = json.loads(capsys.readouterr().out)
+    done = ran(capsys, *shlex.split(command), "-j")
+    assert not done.status, done.err
+    record = json.loads(done.out)
     assert (record["mismatches"], record["finished"]) == (0, True)
     assert record["decisions"] == record["counters"]["events"] > 180

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.command_line import ran
 
-from precog_host import cli
 from precog_host.device import Device
 from precog_sim.law_loop import EngineRun, EngineSetup, compare_engines, run_with_engine
 from precog_sim.network import Ecn, Hints, Scenario, incast, run
@@ -92,11 +92,9 @@ def test_the_rtl_in_the_loop_hears_its_receivers_level_as_the_golden_engine() ->
 @pytest.mark.xdist_group("law_engine")
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     words = "sim law lockstep --scenario hundredth --senders 3 --size 20000 --start-gbps 40"
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as caught:
-        cli.main([*words.split(), "--device", _RTL, "-j"])
-    assert not caught.value.code
-    record = json.loads(capsys.readouterr().out)
+    done = ran(capsys, *words.split(), "--device", _RTL, "-j")
+    assert not done.status, done.err
+    record = json.loads(done.out)
     assert (record["mismatches"], record["first"], record["finished"]) == (0, "", True)
     assert record["decisions"] == record["counters"]["events"] > 60
     assert record["counters"]["safe"] == record["counters"]["overrun"] == 0

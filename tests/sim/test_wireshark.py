@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.command_line import Ran, ran
 
-from precog_host import cli
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.shim import decode
 from precog_sim.capture import Frame, write
@@ -46,11 +46,8 @@ def test_ports_that_no_shim_can_have(port: int) -> None:
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    def run(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            cli.main(["export", "--wireshark", *words])
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
+    def run(*words: str) -> Ran:
+        return ran(capsys, "export", "--wireshark", *words)
 
     script = tmp_path / "precog.lua"
     assert run("-o", str(script), "--shim-port", "5000", "-j")[0] == 0

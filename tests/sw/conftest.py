@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from tests.command_line import Ran, Run, ran
 
 from precog_host.device import Device
 from precog_host.emulator.opening import open_emulator
@@ -49,3 +50,13 @@ def emulated() -> Iterator[Device]:
 def card() -> LoggedCard:
     """A fresh emulated card that remembers every write."""
     return LoggedCard()
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs the command line with the words given."""
+
+    def go(*words: str) -> Ran:
+        return ran(capsys, *words)
+
+    return go

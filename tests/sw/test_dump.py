@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.command_line import Ran, ran
 
-from precog_host import cli
 from precog_host.bug_report import collect, load
 from precog_host.device import Device
 from precog_host.transport import DeviceError
@@ -13,12 +13,8 @@ from precog_host.transport import DeviceError
 _ALL = "emu:qps=8,sets=4,width=64,grants=1,profile=1,forecast=1,receiver=1,senders=1,trace=1"
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["dump", *arguments])
-    captured = capsys.readouterr()
-    return int(caught.value.code or 0), captured.out, captured.err
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> Ran:
+    return ran(capsys, "dump", *arguments)
 
 
 def test_a_report_has_every_part(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from tests.command_line import Ran, ran
 from tests.sw.support import random_image, random_samples
 
-from precog_host import cli
 from precog_host.device import Device
 from precog_host.driver.ecc import EccDriver
 from precog_spec.secded import guarded_pairs
@@ -133,11 +133,8 @@ def test_words_that_are_not_stored_are_refused(device: Device, seed: int) -> Non
 
 
 def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            cli.main(("ecc", *arguments))
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
+    def run(*arguments: str) -> Ran:
+        return ran(capsys, "ecc", *arguments)
 
     model = ("--model", "rtt-incast")
     status, out, _ = run("inject", "1", "3", "5", "7", *model)

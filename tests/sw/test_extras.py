@@ -12,8 +12,9 @@ from importlib.metadata import EntryPoint, entry_points, packages_distributions
 from pathlib import Path
 
 import pytest
+from tests.command_line import ran
 
-from precog_host import application, cli
+from precog_host import application
 from precog_host.application import ENTRY_POINT_GROUP
 from precog_host.extras import EXTRAS, advice
 
@@ -171,10 +172,9 @@ def test_a_plugin_that_cannot_be_loaded_takes_any_arguments(
     made = EntryPoint("sim.burst", "ray.nobody:burst", ENTRY_POINT_GROUP)
     monkeypatch.setattr(application, "entry_points", lambda group: [made])
     for arguments in ([], ["--law", "pid", "-j"], ["a", "--", "b"]):
-        with pytest.raises(SystemExit) as caught:
-            cli.main(["sim", "burst", *arguments])
-        assert caught.value.code == 2
-        assert capsys.readouterr().err == (
+        done = ran(capsys, "sim", "burst", *arguments)
+        assert done.status == 2
+        assert done.err == (
             "error: command sim burst is not available: ray must be installed: "
             "pip install 'precog[ray]'\n"
         )
@@ -218,9 +218,7 @@ def test_a_plug_in_of_an_older_installation_is_installed_again(
 ) -> None:
     made = EntryPoint("sim.burst", "precog_host.units:no_longer_there", ENTRY_POINT_GROUP)
     monkeypatch.setattr(application, "entry_points", lambda group: [made])
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["sim", "burst"])
-    assert caught.value.code == 2
-    said = capsys.readouterr().err
-    assert "no_longer_there" in said
-    assert "install precog again" in said
+    done = ran(capsys, "sim", "burst")
+    assert done.status == 2
+    assert "no_longer_there" in done.err
+    assert "install precog again" in done.err

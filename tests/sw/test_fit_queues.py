@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
+from tests.command_line import Run
 
-from precog_host import cli
 from precog_models.data.queue_trace import QueueTrace, save_queue_traces
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import load, pretrained
@@ -32,20 +31,7 @@ def _trace(seed: int, queues: int = 2, periods: int = 700) -> QueueTrace:
     return QueueTrace(queue, t, sizes, queues, _BASE, periods * _BASE, "test", "none")
 
 
-@pytest.fixture
-def run(seed: int, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
-    capsys.readouterr()  # the seed's line is not the command's output
-
-    def go(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            cli.main(arguments)
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
-
-    return go
-
-
-def test_every_queue_is_tuned(run, tmp_path: Path, seed: int) -> None:  # type: ignore[no-untyped-def]
+def test_every_queue_is_tuned(run: Run, tmp_path: Path, seed: int) -> None:
     save_queue_traces(tmp_path / "q.npz", [_trace(seed), _trace(seed + 1, queues=1)])
     arguments = [str(tmp_path / "q.npz"), "-o", str(tmp_path / "own"), "--updates", "12"]
     status, out, _ = run("model", "fit-queues", *arguments, "--batch", "8", "-j")
@@ -71,7 +57,7 @@ def test_every_queue_is_tuned(run, tmp_path: Path, seed: int) -> None:  # type: 
     assert f"{len(written)} of 3 queues have a model of their own" in out
 
 
-def test_refusals(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_refusals(run: Run, tmp_path: Path) -> None:
     save_queue_traces(tmp_path / "q.npz", [_trace(0)])
     whole = [str(tmp_path / "q.npz"), "-o", str(tmp_path / "own")]
     status, _, err = run("model", "fit-queues", *whole, "--base", "rtt-incast")

@@ -5,9 +5,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tests.command_line import Ran, ran
 from tests.sw.support import keep_emulator, random_image, random_samples
 
-from precog_host import cli
 from precog_host.device import Device
 from precog_host.transport import DeviceError
 from precog_spec.config import NicConfig
@@ -79,12 +79,8 @@ def test_causes_have_their_places_on_every_device() -> None:
 def test_the_commands(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     keep_emulator(monkeypatch, "")
 
-    def run(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as done:
-            cli.main(["interrupt", *arguments])
-        captured = capsys.readouterr()
-        return int(done.value.code or 0), captured.out, captured.err
+    def run(*arguments: str) -> Ran:
+        return ran(capsys, "interrupt", *arguments)
 
     assert run("set", "load")[0] == 0
     state = json.loads(run("raise", "load", "ecc", "-j")[1])

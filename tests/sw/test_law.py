@@ -1,29 +1,22 @@
 """``precog law``: what it prints is what the compiler and the interpreter say."""
 
 import json
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tests.command_line import Ran, Run, ran
 
-from precog_host import cli
 from precog_models.laws.compiler.load import law_names
 from precog_models.rate.engine.page import page
 from precog_models.rate.engine.program import Program
 from precog_spec.engine.isa import THREADS
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def go(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main(("law", *arguments))
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
+    def go(*arguments: str) -> Ran:
+        return ran(capsys, "law", *arguments)
 
     return go
 

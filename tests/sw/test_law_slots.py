@@ -1,30 +1,23 @@
 """``precog law`` on a device: loading, slots, what is refused, queue pairs that run programs."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.command_line import Ran, Run, ran
 from tests.sw.support import keep_emulator
 
-from precog_host import cli
 from precog_host.driver.law import STANDARD
 from precog_models.law_presets import ALL_PRESETS
 from precog_models.laws.compiler.load import load
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     keep_emulator(monkeypatch, "law_cores=1,qps=4,sets=2")
 
-    def go(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as done:
-            cli.main(arguments)
-        captured = capsys.readouterr()
-        return int(done.value.code or 0), captured.out, captured.err
+    def go(*arguments: str) -> Ran:
+        return ran(capsys, *arguments)
 
     return go
 

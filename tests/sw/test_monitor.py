@@ -11,10 +11,10 @@ from typing import Any
 
 import aiohttp
 import pytest
+from tests.command_line import ran
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
-from precog_host import cli
 from precog_host.device import Device
 from precog_host.monitor.demo import Demo
 from precog_host.monitor.sampling import Sampler, qp_list, sparkline
@@ -149,11 +149,9 @@ def test_the_demo_writes_nothing_to_a_device_that_takes_no_samples() -> None:
 
 def test_stream_once_and_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     def run(*arguments: str) -> str:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main(["monitor", "-d", _URI, *arguments])
-        assert not caught.value.code
-        return capsys.readouterr().out
+        done = ran(capsys, "monitor", "-d", _URI, *arguments)
+        assert not done.status, done.err
+        return done.out
 
     lines = run("--demo", "-j", "--count", "3", "--interval", "0.05", "--qp", "0,2").splitlines()
     shots: list[dict[str, Any]] = [json.loads(line) for line in lines]
@@ -192,10 +190,9 @@ def test_stream_once_and_picture(capsys: pytest.CaptureFixture[str], tmp_path: P
 def test_refusals(
     capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
 ) -> None:
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["monitor", *arguments])
-    assert caught.value.code == 2
-    assert message in capsys.readouterr().err
+    done = ran(capsys, "monitor", *arguments)
+    assert done.status == 2
+    assert message in done.err
 
 
 async def _drawn(port: int, text: str) -> None:

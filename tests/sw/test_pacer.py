@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from tests.command_line import Run
 
-from precog_host import cli
 from precog_host.device import Device
 from precog_host.driver.pacer import Connection, PacerDriver
 from precog_host.emulator.device import Emulator
@@ -134,14 +134,7 @@ def test_a_device_without_a_pacer_says_so() -> None:
         Device.open("emu:grants=2")
 
 
-def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main(arguments)
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
-
+def test_commands(run: Run) -> None:
     device = ("-d", "emu:grants=1,qps=4")
     changed = ("--priority", "3", "--mtu", "256")
     _, out, _ = run("qp", "pacer", "set", "1", "2", *changed, *device, "-j")

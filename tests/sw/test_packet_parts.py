@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.command_line import Ran, ran
 from tests.models.packet.frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, packet
 
 from precog_host import cli
@@ -148,11 +149,8 @@ def test_without_the_icrc_check() -> None:
 
 
 def test_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as done:
-            cli.main([*arguments, "-d", "emu:width=64,destinations=0,cnps=0,icrc=0"])
-        captured = capsys.readouterr()
-        return int(done.value.code or 0), captured.out, captured.err
+    def run(*arguments: str) -> Ran:
+        return ran(capsys, *arguments, "-d", "emu:width=64,destinations=0,cnps=0,icrc=0")
 
     status, _, err = run("packet", "destination", "show", "0")
     assert status

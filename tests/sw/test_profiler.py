@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from tests.command_line import Run
 
-from precog_host import cli
 from precog_host.device import Device
 from precog_host.driver.profiler import ProfilerDriver, QueueStatus
 from precog_host.emulator.device import Emulator
@@ -125,14 +125,7 @@ def test_a_device_without_a_profiler_says_so() -> None:
         Device.open("emu:profile=2")
 
 
-def test_command(capsys: pytest.CaptureFixture[str]) -> None:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main(arguments)
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
-
+def test_command(run: Run) -> None:
     device = ("-d", "emu:profile=1,qps=4")
     _, out, _ = run("qp", "profiler", "clear", "1", "2", *device, "-j")
     assert [queue["qp"] for queue in json.loads(out)] == [1, 2]

@@ -7,8 +7,9 @@ from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
+from tests.command_line import Ran, ran
 
-from precog_host import cli, pairs
+from precog_host import pairs
 from precog_host.device import Device
 from precog_host.rdma_follow import Follower
 from precog_host.rdma_list import RdmaQp, read_list
@@ -22,11 +23,8 @@ def recorded() -> list[list[RdmaQp]]:
     return [read_list(line)[0] for line in _LISTS.read_text().splitlines()]
 
 
-def follow(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["qp", "follow", *arguments])
-    captured = capsys.readouterr()
-    return int(caught.value.code or 0), captured.out, captured.err
+def follow(capsys: pytest.CaptureFixture[str], *arguments: str) -> Ran:
+    return ran(capsys, "qp", "follow", *arguments)
 
 
 def bound(device: Device) -> list[tuple[int, int, int]]:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.command_line import Ran, ran
 
-from precog_host import cli
 from precog_host.device import Device
 from precog_host.rdma_import import apply, plan
 from precog_host.rdma_list import RdmaQp, peers_of, read_list
@@ -21,12 +21,8 @@ _PACKETS = "emu:qps=8,width=64"
 PEER = ip_address("10.0.0.7")
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["qp", "import", *arguments])
-    captured = capsys.readouterr()
-    return int(caught.value.code or 0), captured.out, captured.err
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> Ran:
+    return ran(capsys, "qp", "import", *arguments)
 
 
 def text(version: str) -> str:

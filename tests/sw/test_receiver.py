@@ -4,8 +4,8 @@ import json
 from ipaddress import IPv6Address
 
 import pytest
+from tests.command_line import Run
 
-from precog_host import cli
 from precog_host.device import Device
 from precog_host.driver.receiver import ReceiverDriver, ReceivingQp
 from precog_host.emulator.device import Emulator
@@ -152,14 +152,7 @@ def test_a_device_without_a_receiver_says_so() -> None:
         Device.open("emu:width=64,laws=0,receiver=1")
 
 
-def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main(arguments)
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
-
+def test_commands(run: Run) -> None:
     device = ("-d", "emu:width=64,receiver=1,qps=4")
     row = {"commands": True, "boosts": False, "grows": False, "base_quota": 9}
     _, out, _ = run("qp", "receiver", "set", "1", "2", "--commands", "--quota", "9", *device, "-j")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import typer
+from tests.command_line import ran
 from tests.sw.links import udp_server
 from tests.sw.refusals import ANYTHING, RUNS, Run
 
-from precog_host import cli
 from precog_host.application import application
 from precog_host.device import Device
 from precog_host.emulator.device import Emulator
@@ -155,10 +155,8 @@ def run(
     monkeypatch.setattr(typer.main, "get_command", lambda _: root)
 
     def go(*arguments: str) -> tuple[int, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main(arguments)
-        return int(caught.value.code or 0), capsys.readouterr().err
+        done = ran(capsys, *arguments)
+        return done.status, done.err
 
     return go
 

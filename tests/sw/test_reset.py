@@ -5,9 +5,9 @@ import zlib
 
 import numpy as np
 import pytest
+from tests.command_line import Ran, ran
 from tests.sw.support import random_image, random_samples
 
-from precog_host import cli
 from precog_host.device import Device
 from precog_host.driver.mac import MacDriver
 from precog_host.emulator.device import Emulator
@@ -125,11 +125,8 @@ def test_parts_have_their_places_on_every_device() -> None:
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as done:
-            cli.main(["device", *arguments])
-        captured = capsys.readouterr()
-        return int(done.value.code or 0), captured.out, captured.err
+    def run(*arguments: str) -> Ran:
+        return ran(capsys, "device", *arguments)
 
     assert run("reset", "laws", "counters") == (0, "reset: laws, counters\n", "")
     status, out, _ = run("reset", "trace", "-j", "-d", "emu:trace=1")
@@ -170,8 +167,6 @@ def test_ports_of_a_board(capsys: pytest.CaptureFixture[str]) -> None:
         (["-d", "emu:macs=1"], 2, "macs needs width, which is off"),
         (["-d", "emu:width=64,macs=3"], 2, "macs must be in 0..2, not 3"),
     ):
-        with pytest.raises(SystemExit) as done:
-            cli.main(["packet", "mac", "show", *arguments])
-        assert done.value.code == status
-        captured = capsys.readouterr()
-        assert text in captured.out + captured.err
+        done = ran(capsys, "packet", "mac", "show", *arguments)
+        assert done.status == status
+        assert text in done.out + done.err

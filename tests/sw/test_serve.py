@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.command_line import ran
 
-from precog_host import cli
 from precog_host.device import Device
 from precog_host.sealing import Refusal, Seal
 from precog_host.transport import DeviceError, open_transport
@@ -30,11 +30,9 @@ Run = Callable[..., str]
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def go(*arguments: str) -> str:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main([*arguments, "-j"])
-        assert not caught.value.code, capsys.readouterr().err
-        return capsys.readouterr().out
+        done = ran(capsys, *arguments, "-j")
+        assert not done.status, done.err
+        return done.out
 
     return go
 
@@ -107,10 +105,9 @@ def test_a_device_served_without_a_demo_says_what_to_do(
 ) -> None:
     with udp_server(card) as server:
         uri = f"udp:127.0.0.1:{server.port}"
-        with pytest.raises(SystemExit) as caught:
-            cli.main(["monitor", "--demo", "--once", "-d", uri])
-    assert caught.value.code == 2
-    assert "serve it with precog serve --demo" in capsys.readouterr().err
+        done = ran(capsys, "monitor", "--demo", "--once", "-d", uri)
+    assert done.status == 2
+    assert "serve it with precog serve --demo" in done.err
     assert not card.log
 
 
@@ -264,7 +261,6 @@ def test_refusals(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (("--udp", "65536"), "65536"),
         (("--demo", "-d", "udp:127.0.0.1:9"), "demo must be left out with udp:127.0.0.1:9"),
     ):
-        with pytest.raises(SystemExit) as caught:
-            cli.main(["serve", *arguments])
-        assert caught.value.code == 2
-        assert message in capsys.readouterr().err
+        done = ran(capsys, "serve", *arguments)
+        assert done.status == 2
+        assert message in done.err

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.command_line import Ran, ran
 
-from precog_host import cli
 from precog_host.device import Device
 from precog_host.driver.trace import TraceDriver
 from precog_host.emulator.device import Emulator
@@ -172,12 +172,8 @@ def test_command(
     device, _, _ = traced()
     monkeypatch.setattr(Device, "open", lambda uri: device)
 
-    def run(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main(("trace", *arguments))
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
+    def run(*arguments: str) -> Ran:
+        return ran(capsys, "trace", *arguments)
 
     status, out, _ = run("set", "--kind", "decision", "--qp", "1")
     assert status == 0

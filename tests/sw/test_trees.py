@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.command_line import Run
 from tests.models.predict.trees import broken_images, random_tree
 
-from precog_host import cli
 from precog_host.device import Device
 from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError
@@ -110,17 +110,8 @@ def test_flips_in_trees_are_found(emulator: Emulator, image: TreeImage) -> None:
         other.ecc.inject(0, 0, 0, (1,), tree=True)
 
 
-def test_distilled_from_traces(
-    tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_distilled_from_traces(tmp_path: Path, seed: int, run: Run) -> None:
     """The commands, from traces to a tree that is live."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main(arguments)
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
 
     traces, path = str(tmp_path / "q.npz"), str(tmp_path / "tree.safetensors")
     save_queue_traces(traces, [_trace(seed), _trace(seed + 1)])

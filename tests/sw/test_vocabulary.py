@@ -1,14 +1,15 @@
 """Verbs of the command line: show shows, set, add and del change, as with ip and rdma."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import typer
+from tests.command_line import Run
 from tests.sw.support import keep_emulator
 
-from precog_host import application, cli
+from precog_host import application
 
 #: Verbs of commands on a device's state, as iproute2 has them.
 _STATE = {"show", "set", "add", "del", "clear"}
@@ -22,20 +23,6 @@ _FULL = (
     "qps=8,sets=4,width=64,grants=1,wire=256,profile=1,forecast=1,receiver=1,senders=1,trace=1,"
     "macs=2"
 )
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def go(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main(arguments)
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
-
-    return go
 
 
 def commands(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[list[str], Any]]:

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.command_line import Ran, Run, ran
 
-from precog_host import cli
 from precog_models.image import pretrained_names
 from precog_models.law_presets import TIMELY_PRESETS
 from precog_models.presets import LAW_PRESETS
@@ -29,19 +29,14 @@ LOOP = ["--in-the-loop"]
 
 
 @pytest.fixture
-def run(seed: int, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
-    capsys.readouterr()  # the seed's line is not the command's output
-
-    def go(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            cli.main(arguments)
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def go(*arguments: str) -> Ran:
+        return ran(capsys, *arguments)
 
     return go
 
 
-def test_incast_of_several_laws(run) -> None:  # type: ignore[no-untyped-def]
+def test_incast_of_several_laws(run: Run) -> None:
     status, out, _ = run("sim", "incast", *SMALL, "--law", "pid", "--law", "timely", "-j")
     assert status == 0
     results = json.loads(out)["results"]
@@ -55,7 +50,7 @@ def test_incast_of_several_laws(run) -> None:  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("law", ["pid", "timely", "dcqcn"])
-def test_who_decides(run, law: str) -> None:  # type: ignore[no-untyped-def]
+def test_who_decides(run: Run, law: str) -> None:
     rows = {}
     for place, more in (("float", []), ("golden", []), ("golden", ["-d", "emu:qps=8"])):
         arguments = [*SMALL, "--cc", law, *LOOP, place, *more, "-j"]
@@ -78,13 +73,13 @@ def test_who_decides(run, law: str) -> None:  # type: ignore[no-untyped-def]
         (["--law", "pid", "--scores", "model"], "emu:"),
     ],
 )
-def test_scores_are_followed(run, more: list[str], device: str) -> None:  # type: ignore[no-untyped-def]
+def test_scores_are_followed(run: Run, more: list[str], device: str) -> None:
     status, out, _ = run("sim", "incast", *SMALL, *more, "-j")
     assert status == 0
     assert json.loads(out)["results"][0]["device"] == device
 
 
-def test_presets_of_other_laws_are_not_asked(run) -> None:  # type: ignore[no-untyped-def]
+def test_presets_of_other_laws_are_not_asked(run: Run) -> None:
     arguments = [*SMALL, "--law", "pid", "--law", "dcqcn", "--dcqcn", "ns3-paper-timers", "-j"]
     status, out, _ = run("sim", "incast", *arguments)
     assert status == 0
@@ -93,7 +88,7 @@ def test_presets_of_other_laws_are_not_asked(run) -> None:  # type: ignore[no-un
 
 @pytest.mark.cosim
 @pytest.mark.xdist_group("tiny")
-def test_the_rtl_decides_as_the_golden_model(run) -> None:  # type: ignore[no-untyped-def]
+def test_the_rtl_decides_as_the_golden_model(run: Run) -> None:
     if "rtt-incast" not in pretrained_names():
         pytest.skip("no model is shipped yet")
 
@@ -110,7 +105,7 @@ def test_the_rtl_decides_as_the_golden_model(run) -> None:  # type: ignore[no-un
 
 @pytest.mark.cosim
 @pytest.mark.xdist_group("tiny")
-def test_the_rtl_runs_a_law_of_its_own_clocks(run) -> None:  # type: ignore[no-untyped-def]
+def test_the_rtl_runs_a_law_of_its_own_clocks(run: Run) -> None:
     found = []
     for place, device in (("golden", "emu:"), ("rtl", "sim:tiny")):
         arguments = [*SMALL, "--size", "50000", "--cc", "dcqcn", "--dcqcn", "vendor"]
@@ -123,7 +118,7 @@ def test_the_rtl_runs_a_law_of_its_own_clocks(run) -> None:  # type: ignore[no-u
     assert found[0] == found[1]
 
 
-def test_tune_trains_every_flow(run) -> None:  # type: ignore[no-untyped-def]
+def test_tune_trains_every_flow(run: Run) -> None:
     status, out, _ = run("pid", "tune", "--scenario", "hundredth", "--seeds", "1", "-j")
     assert status == 0
     data = json.loads(out)
@@ -133,7 +128,7 @@ def test_tune_trains_every_flow(run) -> None:  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.xdist_group("tiny")
-def test_export_writes_verilog(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_export_writes_verilog(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "sub" / "nic.v"
     status, out, _ = run("export", "-o", str(path), "--preset", "tiny", "-j")
     assert status == 0
@@ -142,7 +137,7 @@ def test_export_writes_verilog(run, tmp_path: Path) -> None:  # type: ignore[no-
 
 
 @pytest.mark.xdist_group("cps-tx")
-def test_export_writes_a_part_of_the_packet_path(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_export_writes_a_part_of_the_packet_path(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "tx.v"
     arguments = ("--block", "cps-tx", "--width", "64", "--slots", "16", "--name", "mine")
     status, out, _ = run("export", "-o", str(path), *arguments, "-j")
@@ -152,7 +147,7 @@ def test_export_writes_a_part_of_the_packet_path(run, tmp_path: Path) -> None:  
     assert "module mine(" in path.read_text()
 
 
-def test_export_writes_the_block_for_corundum(run, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_export_writes_the_block_for_corundum(run: Run, tmp_path: Path, monkeypatch) -> None:
     """The files, and what went into them; elaborating the NIC takes half a minute."""
     asked = {}
 
@@ -177,7 +172,7 @@ def test_export_writes_the_block_for_corundum(run, tmp_path: Path, monkeypatch) 
     assert (tmp_path / "precog_corundum" / "mqnic_app_block.v").exists()
 
 
-def test_synth_shows_the_last_tables(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_synth_shows_the_last_tables(run: Run, tmp_path: Path) -> None:
     record = [
         {"block": "core", "lanes": 64, "fmax_mhz": 199.5, "dsp": 91},
         {"block": "cps-tx", "width": 512, "gbps": 65.4},
@@ -193,7 +188,7 @@ def test_synth_shows_the_last_tables(run, tmp_path: Path) -> None:  # type: igno
 
 
 @pytest.mark.parametrize("text", ["{", '{"core": []}', "[1]"])
-def test_a_malformed_table_of_synth_is_named(run, tmp_path: Path, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_malformed_table_of_synth_is_named(run: Run, tmp_path: Path, text: str) -> None:
     path = tmp_path / "summary.json"
     path.write_text(text)
     status, _, err = run("synth", "--show", "-o", str(tmp_path))
@@ -201,7 +196,7 @@ def test_a_malformed_table_of_synth_is_named(run, tmp_path: Path, text: str) -> 
     assert err.startswith(f"error: file {path} must ")
 
 
-def test_a_run_without_an_end_is_an_error(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_run_without_an_end_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     made = dataclasses.replace(incast("hundredth", senders=2), horizon_us=5.0)
     monkeypatch.setattr("precog_sim.network.incast", lambda *_, **__: made)
     status, out, err = run("sim", "incast", "--law", "pid")
@@ -209,7 +204,7 @@ def test_a_run_without_an_end_is_an_error(run, monkeypatch: pytest.MonkeyPatch) 
     assert err.startswith("error: no flow of pid, seed 0, finished in 5 µs (the horizon)")
 
 
-def test_help_names_the_presets(run) -> None:  # type: ignore[no-untyped-def]
+def test_help_names_the_presets(run: Run) -> None:
     for command, names in (
         (["sim", "incast"], [*INCASTS, *LAW_PRESETS, *TIMELY, *DCQCN, *TIMELY_PRESETS]),
         (["pid", "tune"], [*INCASTS, *PID_PRESETS]),
@@ -360,8 +355,8 @@ def test_training_has_the_demos_seed() -> None:
         ([*EXPORT, "packet", "--tick-ps", "3"], "tick_ps must be 4 or more, not 3"),
     ],
 )
-def test_bad_arguments_say_so_without_a_traceback(  # type: ignore[no-untyped-def]
-    run, arguments, message, tmp_path, monkeypatch
+def test_bad_arguments_say_so_without_a_traceback(
+    run: Run, arguments, message, tmp_path, monkeypatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     status, out, err = run(*arguments)
