@@ -29,7 +29,6 @@ __all__ = [
     "find",
     "load",
     "pretrained",
-    "pretrained_evaluations",
     "pretrained_names",
 ]
 
@@ -126,12 +125,6 @@ def pretrained_names() -> list[str]:
         for entry in folder.iterdir()
         if entry.name.endswith(_SUFFIX)
     )
-
-
-def pretrained_evaluations() -> list[str]:
-    """Records of ``precog model evaluate`` of the models that come with the package, JSON."""
-    folder = resources.files("precog_models") / "pretrained"
-    return [entry.read_text() for entry in folder.iterdir() if entry.name.endswith(".json")]
 
 
 def pretrained(name: str = "rtt-incast") -> Image:

@@ -1,7 +1,8 @@
 """Whether one model image may be released: offline skill and the closed loop, side by side.
 
 The scenarios are networks of `precog_sim.scored.networks` and cases of the prediction study that no
-shipped model was trained on. They, the bound and its words are the fleet's (`precog_fleet.record`).
+shipped model was trained on. `judge` is the entry point of the group ``precog.closed_loop``: the
+fleet asks it for a record before it releases a model.
 """
 
 import hashlib
@@ -9,10 +10,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from precog_fleet.evaluate import loop_failures
-from precog_fleet.record import AGAINST, SCENARIOS
 from precog_fleet.runner import Here, Pool, Task
 from precog_models.image import Image
+from precog_models.judged import SCENARIOS, loop_failures, sealed
 from precog_models.tree_image import TreeImage
 from precog_sim.commit import commit_name
 from precog_sim.scored.judge import queue_row, rtt_row
@@ -21,7 +21,7 @@ from precog_spec.contract import HeadKind
 from precog_studies.prediction.candidate import start_row
 from precog_studies.prediction.starts.windows import BINS, INPUTS
 
-__all__ = ["evaluated", "kind_of"]
+__all__ = ["evaluated", "judge", "kind_of"]
 
 _SCALE = 0.3
 _Any = Image | TreeImage
@@ -55,6 +55,9 @@ def evaluated(
     seeds: int,
     scenarios: Sequence[str] = (),
     bound: float = 1.05,
+    live: Image | None = None,
+    delay_us: float | None = None,
+    command: str = "precog_sim.evaluation.evaluated",
     jobs: int = 1,
     report: Report = lambda done, total: None,
 ) -> dict[str, Any]:
@@ -69,6 +72,12 @@ def evaluated(
         Some of `SCENARIOS` of the model's kind; empty: all.
     bound : float
         Of the upper 95 % end of every measure's ratio to the law without prediction.
+    live : Image, optional
+        Of a model of queues: the model that runs; rows then compare with it.
+    delay_us : float, optional
+        Of links, for models of queues; the scenarios' own if not given.
+    command : str
+        How to make the record again.
     jobs : int
         Processes.
     report : callable
@@ -77,8 +86,9 @@ def evaluated(
     Returns
     -------
     dict
-        JSON data: ``image`` (SHA-256 of the file), ``commit``, ``kind``, ``bound``, ``offline``,
-        ``closed_loop``, ``passed`` and ``failed``, sentences.
+        A sealed record (`precog_models.judged`): ``image`` (SHA-256 of the file), ``commit``,
+        ``command``, ``kind``, ``bound``, ``offline``, ``closed_loop``, ``passed`` and ``failed``,
+        sentences.
 
     Raises
     ------
@@ -103,7 +113,10 @@ def evaluated(
     digest = hashlib.sha256(data).hexdigest()
     chosen = tuple(dict.fromkeys(scenarios)) or SCENARIOS[kind]
     places = [(name, law) for name in chosen for law in (LAWS if kind == "queue" else ("",))]
-    tasks = [Task(f"{at}", _row, (image, kind, *place, seeds)) for at, place in enumerate(places)]
+    tasks = [
+        Task(f"{at}", _row, (image, live, kind, *place, seeds, delay_us))
+        for at, place in enumerate(places)
+    ]
     found: dict[str, dict[str, Any]] = {}
     runner = Here() if jobs == 1 or len(tasks) == 1 else Pool(min(jobs, len(tasks)))
     try:
@@ -115,11 +128,14 @@ def evaluated(
         runner.close()
     rows = [found[task.name] for task in tasks]
     loop = {"image": digest, "seeds": seeds, "scale": _SCALE, "results": rows}
-    failed = loop_failures(loop, bound, AGAINST)
-    return {
+    if delay_us is not None:
+        loop["delay_us"] = delay_us
+    failed = loop_failures(loop, bound)
+    record = {
         "image": digest,
         "crc32": f"{image.crc32:#010x}",
         "commit": commit_name("models", "sim", "sw"),
+        "command": command,
         "kind": kind,
         "bound": bound,
         "offline": _offline(image, rows),
@@ -128,14 +144,52 @@ def evaluated(
         "passed": not failed,
         "failed": failed,
     }
+    return sealed(record)
 
 
-def _row(image: _Any, kind: str, scenario: str, law: str, seeds: int) -> dict[str, Any]:
-    """A model in one scenario; `law` is a queue model's."""
+def judge(
+    candidate: bytes,
+    live: bytes,
+    *,
+    seeds: int,
+    scenarios: Sequence[str] = (),
+    delay_us: float | None = None,
+) -> dict[str, Any]:
+    """The record of a queue model's file, compared with that of the one that runs, too.
+
+    Raises
+    ------
+    ModelImageError
+        A model is none.
+    ValueError
+        As `evaluated`.
+    """
+    return evaluated(
+        Image.from_bytes(candidate),
+        seeds=seeds,
+        scenarios=scenarios,
+        live=Image.from_bytes(live),
+        delay_us=delay_us,
+        command=f"precog fleet evaluate --seeds {seeds}",
+    )
+
+
+def _row(
+    image: _Any,
+    live: Image | None,
+    kind: str,
+    scenario: str,
+    law: str,
+    seeds: int,
+    delay_us: float | None,
+) -> dict[str, Any]:
+    """A model in one scenario; `live`, `law` and `delay_us` are a queue model's."""
     if kind == "start":
         return start_row(image, scenario, seeds=seeds)
     if kind == "queue":
-        return queue_row(image, None, scenario, law, seeds=range(seeds), scale=_SCALE)
+        return queue_row(
+            image, live, scenario, law, seeds=range(seeds), scale=_SCALE, delay_us=delay_us
+        )
     assert isinstance(image, Image)
     return rtt_row(image, scenario, seeds=range(seeds), scale=_SCALE)
 

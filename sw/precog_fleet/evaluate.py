@@ -2,17 +2,16 @@
 
 Two questions, both by paired comparison with 95 % intervals. Does it forecast what came, on windows
 that no part of training has seen: against persistence, and against the set that runs? And does it
-steer no worse in the closed loop: a simulated network asks the card's golden model, with the same
-seeds under the law alone, the set that runs and the new one. The simulator offers that run as an
-entry point; this package does not import it.
+steer no worse in the closed loop? The record of ``precog model evaluate`` answers that, for the
+set's shared image; here it compares with the image that runs, too. The simulator offers that run
+as an entry point; this package does not import it.
 
-An evaluation names the set by its digest, and its verdict follows from its figures: `check` works
-it out again before a release.
+An evaluation names the set by its digest, and its verdict follows from its figures: `check` and
+`record.check_record` work it out again before a release.
 """
 
-import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -31,12 +30,12 @@ from .dataset import Dataset
 from .durable import write_durably
 from .errors import FleetError
 from .fitting import column_of, crps_of
-from .modelset import BASE, MANIFEST, Manifest, ModelSet
+from .modelset import MANIFEST, Manifest, ModelSet
+from .record import RECORD, record_failures
 from .releases import EVALUATION, MAX_EVALUATION_BYTES
 
 __all__ = [
     "ENTRY_POINT_GROUP",
-    "FALSE",
     "Limits",
     "check",
     "closed_loop",
@@ -44,21 +43,12 @@ __all__ = [
     "forced",
     "forecast_figures",
     "load_evaluation",
-    "loop_failures",
     "verdict",
 ]
 
 ENTRY_POINT_GROUP = "precog.closed_loop"
-#: False predictions that may be in a row, and how a failure says so.
-FALSE = {
-    "inverted": "predictions are inverted",
-    "random": "predictions are random",
-    "stale": "predictions are stale",
-    "rising": "a rise is always predicted",
-    "falling": "a fall is always predicted",
-}
 _LEAST_REASON, _MOST_REASON = 10, 500
-#: From the files of a model and of the one that runs, of seeds and a scale, to figures.
+#: From the files of a model and of the one that runs, of seeds and scenarios, to a record.
 ClosedLoop = Callable[..., dict[str, Any]]
 Floats = NDArray[np.float64]
 
@@ -79,6 +69,8 @@ class Limits:
         Held-back windows.
     seeds : int
         Of the closed loop.
+    scenarios : tuple of str
+        Of the closed loop; empty: all of the model's kind.
     """
 
     persistence: float = 0.0
@@ -86,6 +78,7 @@ class Limits:
     loop: float = 1.05
     windows: int = 200
     seeds: int = 5
+    scenarios: tuple[str, ...] = ()
 
 
 def closed_loop() -> ClosedLoop:
@@ -109,10 +102,9 @@ def evaluate(
     loop: ClosedLoop,
     *,
     seeds: int,
-    scale: float = 0.3,
     limits: Limits | None = None,
 ) -> dict[str, Any]:
-    """Judge the model set of a folder, and write the evaluation there.
+    """Judge the model set of a folder, and write the record and the evaluation there.
 
     Parameters
     ----------
@@ -125,8 +117,6 @@ def evaluate(
         As `closed_loop` gives it.
     seeds : int
         Runs of the closed loop for each law and network.
-    scale : float
-        Of the runs' length.
     limits : Limits, optional
 
     Returns
@@ -137,23 +127,30 @@ def evaluate(
     wanted = limits or Limits()
     models = ModelSet.load(folder)
     digest = Manifest.parse((folder / MANIFEST).read_bytes()).digest
-    base = models.base.to_bytes()
+    record = loop(
+        models.base.to_bytes(),
+        live.base.to_bytes(),
+        seeds=seeds,
+        scenarios=wanted.scenarios,
+    )
+    write_durably(folder / RECORD, _text(record))
     found: dict[str, Any] = {
         "digest": digest.hex(),
         "live_crc32": f"{live.base.crc32:#010x}",
         "data": {"sha256": data.card["sha256"], "test": list(data.times["test"])},
         "forecast": forecast_figures(models, live, data),
-        "closed_loop": {
-            "image": hashlib.sha256(base).hexdigest(),
-            **loop(base, live.base.to_bytes(), seeds=range(seeds), scale=scale),
-        },
         "limits": asdict(wanted),
     }
-    failed = verdict(found, wanted)
+    failed = verdict(found, wanted) + record_failures(
+        record, bound=wanted.loop, seeds=wanted.seeds, scenarios=wanted.scenarios
+    )
     found |= {"passed": not failed, "failed": failed}
-    text = json.dumps(found, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    write_durably(folder / EVALUATION, text.encode())
+    write_durably(folder / EVALUATION, _text(found))
     return found
+
+
+def _text(found: dict[str, Any]) -> bytes:
+    return (json.dumps(found, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
 def forecast_figures(models: ModelSet, live: ModelSet, data: Dataset) -> dict[str, Any]:
@@ -196,7 +193,7 @@ def _scores(models: ModelSet, data: Dataset, test: Windows) -> Floats:
 
 
 def verdict(found: Mapping[str, Any], limits: Limits) -> list[str]:
-    """What keeps a set from being released; nothing: it has passed.
+    """What forecasts keep a set from being released; nothing: they have passed.
 
     Raises
     ------
@@ -204,7 +201,7 @@ def verdict(found: Mapping[str, Any], limits: Limits) -> list[str]:
         Figures are missing.
     """
     try:
-        forecast, loop = found["forecast"], found["closed_loop"]
+        forecast = found["forecast"]
         failed = []
         if forecast["windows"] < limits.windows:
             failed.append(f"held-back windows must be {limits.windows}, not {forecast['windows']}")
@@ -212,46 +209,8 @@ def verdict(found: Mapping[str, Any], limits: Limits) -> list[str]:
             told = forecast[name]["low"]
             if not told > low:
                 failed.append(f"{name} must be above {low:g} at its lower end, not {told:.4f}")
-        if loop["seeds"] < limits.seeds:
-            failed.append(f"closed loop must have {limits.seeds} seeds, not {loop['seeds']}")
-        if not loop["results"]:
-            failed.append("closed loop must have results")
-        failed += loop_failures(loop, limits.loop, ("alone", "live", "inverted"))
     except (KeyError, TypeError) as error:
         raise ValueError(f"evaluation must have figures: {error!r}") from error
-    return failed
-
-
-def loop_failures(loop: Mapping[str, Any], bound: float, against: Sequence[str]) -> list[str]:
-    """Measures of a closed loop whose upper 95 % end is above `bound`, each as a sentence.
-
-    Parameters
-    ----------
-    loop : mapping
-        As a `ClosedLoop` gives it.
-    bound : float
-    against : sequence of str
-        Ratios that count: to the law ``alone``, to the ``live`` models; of `FALSE` predictions to
-        the law alone. All false ones that a row has count, too.
-
-    Raises
-    ------
-    KeyError
-        A row has no such ratio.
-    """
-    failed = []
-    for row in loop["results"]:
-        for other in dict.fromkeys((*against, *(name for name in FALSE if name in row))):
-            for name, ratio in row[other].items():
-                high = ratio["high"]
-                if high is not None and high <= bound:
-                    continue
-                told = "none" if high is None else f"{high:.3f}"
-                failed.append(
-                    f"{name} under {row['law']} in {row['network']} must be at most {bound:g} "
-                    f"times that of {'alone' if other in FALSE else other}, not {told}"
-                    f"{f', if {FALSE[other]}' if other in FALSE else ''}"
-                )
     return failed
 
 
@@ -295,7 +254,7 @@ def forced(folder: Path, why: str, reason: str) -> dict[str, bytes]:
     files = ModelSet.load(folder).files()
     digest = Manifest.parse(files[MANIFEST]).digest.hex()
     told = {"digest": digest, "passed": False, "forced": reason.strip(), "refused": why}
-    return files | {EVALUATION: (json.dumps(told, indent=1, sort_keys=True) + "\n").encode()}
+    return files | {EVALUATION: _text(told)}
 
 
 def check(folder: Path, limits: Limits | None = None) -> tuple[dict[str, bytes], dict[str, Any]]:
@@ -309,8 +268,7 @@ def check(folder: Path, limits: Limits | None = None) -> tuple[dict[str, bytes],
         It has not been evaluated, was changed since, or a file is damaged.
     """
     files = ModelSet.load(folder).files()
-    manifest = Manifest.parse(files[MANIFEST])
-    digest = manifest.digest.hex()
+    digest = Manifest.parse(files[MANIFEST]).digest.hex()
     evaluation = load_evaluation(folder)
     if evaluation.get("digest") != digest:
         raise ValueError(
@@ -318,12 +276,6 @@ def check(folder: Path, limits: Limits | None = None) -> tuple[dict[str, bytes],
             f"not of {evaluation.get('digest')}: evaluate them again"
         )
     failed = verdict(evaluation, limits or Limits())
-    image = evaluation["closed_loop"].get("image")
-    if image != manifest.files[BASE]:
-        raise ValueError(
-            f"closed loop must be of the base of {folder}, SHA-256 {manifest.files[BASE]}, not of "
-            f"{image}: evaluate the models again"
-        )
     if failed:
         raise FleetError(f"models of {folder} did not pass their evaluation: {'; '.join(failed)}")
     return files | {EVALUATION: (folder / EVALUATION).read_bytes()}, evaluation

@@ -1,65 +1,72 @@
-"""The record of ``precog model evaluate``, without which no one releases models by hand.
+"""The record of ``precog model evaluate``, without which there is no release.
 
-Like an evaluation it is bound to one image by its SHA-256, and its verdict is worked out again.
+The trainer makes it for its own models, and a release by hand reads the same file.
 """
 
-import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from precog_models.judged import SCENARIOS, loop_failures, read_record
+
 from .errors import FleetError
-from .evaluate import Limits, loop_failures
 
-__all__ = ["AGAINST", "SCENARIOS", "check_record"]
+__all__ = ["RECORD", "check_record", "record_failures"]
 
-#: By the kind of a model, what it must have been judged in.
-SCENARIOS: dict[str, tuple[str, ...]] = {
-    "rtt": ("leaves", "messages"),
-    "queue": ("messages", "duplex"),
-    "start": ("rounds", "background"),
-}
-AGAINST = ("alone", "inverted")  #: ratios of a row that are bounded
-_MOST_BYTES = 1 << 20
-_HOW = "make one with precog model evaluate, and give it with --record"
+RECORD = "record.json"  #: its name in a folder of models
 
 
-def check_record(path: Path, image: str, limits: Limits) -> dict[str, Any]:
-    """What a release says of a record that passed: its commit, its seeds and its scenarios.
+def record_failures(
+    found: Mapping[str, Any], *, bound: float, seeds: int, scenarios: Sequence[str] = ()
+) -> list[str]:
+    """Why the image of a record may not be released, as sentences; see `check_record`."""
+    loop = found["closed_loop"]
+    seen = {row["network"] for row in loop["results"]}
+    failed = [
+        f"scenario {name} must be in the record: evaluate without --scenario"
+        for name in tuple(scenarios) or SCENARIOS[found["kind"]]
+        if name not in seen
+    ]
+    if loop["seeds"] < seeds:
+        failed.append(f"seeds must be at least {seeds}, not {loop['seeds']}")
+    return failed + loop_failures(loop, bound)
+
+
+def check_record(
+    path: Path, image: str, *, bound: float, seeds: int, scenarios: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Judge a record: what a release says of one that passed.
 
     Parameters
     ----------
     path : Path
     image : str
         SHA-256 of the shared image, in hexadecimal digits.
-    limits : Limits
-        Its `loop` and `seeds` count.
+    bound : float
+        Of the upper 95 % ends.
+    seeds : int
+        The fewest that count.
+    scenarios : sequence of str
+        What the record must have; empty: all of the model's kind.
+
+    Returns
+    -------
+    dict
+        The record's commit (``evaluated``), its seeds and its scenarios.
 
     Raises
     ------
     ValueError
-        There is no record, it is damaged, of another image, or without a scenario.
+        There is no record, it was edited, or it is of another image.
     FleetError
-        The image did not pass.
+        The image did not pass, or has too few seeds or scenarios.
     """
-    if not path.is_file():
-        raise ValueError(f"release must have a record of its base, {image[:16]}: {_HOW}")
-    try:
-        with path.open("rb") as file:
-            found = json.loads(file.read(_MOST_BYTES))
-        loop, kind = found["closed_loop"], found["kind"]
-        told: dict[str, Any] = {"evaluated": str(found["commit"]), "loop_seeds": int(loop["seeds"])}
-        seen = {row["network"] for row in loop["results"]}
-        failed = loop_failures(loop, limits.loop, AGAINST)
-        missing = [name for name in SCENARIOS[kind] if name not in seen]
-        digest = found["image"]
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} must be a record of precog model evaluate: {error!r}") from error
-    if digest != image:
-        raise ValueError(f"{path} must be of the image {image}, not of {digest}: {_HOW}")
-    if missing:
-        raise ValueError(f"{path} must have scenario {missing[0]}: evaluate without --scenario")
-    if told["loop_seeds"] < limits.seeds:
-        failed.insert(0, f"seeds must be at least {limits.seeds}, not {told['loop_seeds']}")
+    found = read_record(path, image)
+    failed = record_failures(found, bound=bound, seeds=seeds, scenarios=scenarios)
     if failed:
         raise FleetError(f"record {path} did not pass: {'; '.join(failed)}")
-    return told | {"scenarios": ", ".join(SCENARIOS[kind])}
+    return {
+        "evaluated": str(found["commit"]),
+        "loop_seeds": int(found["closed_loop"]["seeds"]),
+        "scenarios": ", ".join(tuple(scenarios) or SCENARIOS[found["kind"]]),
+    }

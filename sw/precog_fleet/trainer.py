@@ -25,7 +25,7 @@ from .durable import write_durably
 from .errors import FleetError
 from .evaluate import ClosedLoop, Limits, check, evaluate, forced
 from .modelset import BASE, MANIFEST, Manifest, ModelSet
-from .record import check_record
+from .record import RECORD, check_record
 from .releases import EVALUATION
 from .repository import Repository
 from .rollouts import Rollouts
@@ -55,8 +55,9 @@ def release_models(
 
     Models that have been released already keep their number: a crash may come between a release
     and its rollout. With `force`, a reason, others are released, too: the reason and what was
-    refused are signed with the release, and stand in its list. A `record` of ``precog model
-    evaluate`` must have passed, too; its commit and seeds are signed with the release.
+    refused are signed with the release, and stand in its list. The record of ``precog model
+    evaluate`` must have passed, too: `record`, or the one in the folder. Its commit and seeds are
+    signed with the release.
 
     Raises
     ------
@@ -68,7 +69,13 @@ def release_models(
     try:
         files, evaluation = check(folder, limits)
         image = Manifest.parse(files[MANIFEST]).files[BASE]
-        judged = {} if record is None else check_record(record, image, limits)
+        judged = check_record(
+            record or folder / RECORD,
+            image,
+            bound=limits.loop,
+            seeds=limits.seeds,
+            scenarios=limits.scenarios,
+        )
     except (FleetError, ValueError) as error:
         if not force:
             raise
@@ -104,8 +111,6 @@ class Job:
         What models must reach.
     seeds : int
         Of the closed loop.
-    scale : float
-        Of the length of its runs.
     """
 
     telemetry: tuple[Path, ...]
@@ -113,8 +118,7 @@ class Job:
     runner: Runner
     loop: ClosedLoop
     limits: Limits
-    seeds: int = 10
-    scale: float = 0.3
+    seeds: int = 100
 
     def __call__(self, folder: Path, live: ModelSet, since: int) -> Path:
         """Collect, train and evaluate, or go on with it; the folder of the models.
@@ -137,7 +141,6 @@ class Job:
                 live,
                 self.loop,
                 seeds=self.seeds,
-                scale=self.scale,
                 limits=self.limits,
             )
         return models

@@ -22,8 +22,9 @@ from precog_fleet.collect import CARD, collect
 from precog_fleet.durable import write_durably
 from precog_fleet.evaluate import Limits
 from precog_fleet.gossip import Gossip
-from precog_fleet.modelset import MANIFEST, Manifest, ModelSet
+from precog_fleet.modelset import BASE, MANIFEST, Manifest, ModelSet
 from precog_fleet.outcome import Pair
+from precog_fleet.record import RECORD
 from precog_fleet.releases import EVALUATION, Releases
 from precog_fleet.repository import Repository
 from precog_fleet.rollouts import Rollouts, Stages
@@ -35,6 +36,7 @@ from .breaking import Disk, Killed
 from .flock import Flock, LocalLink, shipped, spoiled
 from .released import model_set
 from .support import ROOT, key_of
+from .test_record import harmless
 
 TRAINER = "trainer0"
 ROUTER = "rack0"
@@ -78,8 +80,10 @@ class QuickJob:
             drawn = spoiled(200 + number, number) if rng.random() < 0.3 else self._drawn(number)
             drawn.save(models)
         if not (models / EVALUATION).exists():
-            digest = Manifest.parse((models / MANIFEST).read_bytes()).digest.hex()
-            write_durably(models / EVALUATION, _evaluation(digest))
+            manifest = Manifest.parse((models / MANIFEST).read_bytes())
+            record = harmless(manifest.files[BASE], seeds=1)
+            write_durably(models / RECORD, json.dumps(record).encode())
+            write_durably(models / EVALUATION, _evaluation(manifest.digest.hex()))
         return models
 
     def _drawn(self, number: int) -> ModelSet:
@@ -88,11 +92,8 @@ class QuickJob:
 
 def _evaluation(digest: str) -> bytes:
     skill = {"value": 0.5, "low": 0.4, "high": 0.6}
-    ratio = {"slowdown": {"high": 1.0}}
-    row = {"law": "pid", "network": "made up", "alone": ratio, "live": ratio, "inverted": ratio}
     forecast = {"windows": 100, "skill": skill, "skill_over_live": skill}
-    told = {"digest": digest, "forecast": forecast, "closed_loop": {"seeds": 1, "results": [row]}}
-    return json.dumps(told).encode()
+    return json.dumps({"digest": digest, "forecast": forecast}).encode()
 
 
 class Site(Flock):

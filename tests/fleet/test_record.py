@@ -8,31 +8,49 @@ from typing import Any
 import pytest
 
 from precog_fleet.errors import FleetError
-from precog_fleet.evaluate import Limits
 from precog_fleet.record import check_record
+from precog_models.judged import sealed
 
 IMAGE = "5a" * 32
 Change = Callable[[dict[str, Any]], object]
 
 
-def record(folder: Path, image: str, change: Change = lambda _: None) -> Path:
+def harmless(
+    image: str, *, seeds: int = 5, scenarios: tuple[str, ...] = (), change: Change = lambda _: None
+) -> dict[str, Any]:
     """A record in which every prediction is as good as none."""
     same = {"slowdown_p99": {"mean": 1.0, "low": 0.99, "high": 1.01}}
     rows = [
-        {"network": network, "law": law, "alone": same, "inverted": same}
-        for network in ("messages", "duplex")
+        {"network": network, "law": law, "alone": same, "live": same, "inverted": same}
+        for network in scenarios or ("messages", "duplex")
         for law in ("timely", "dcqcn")
     ]
-    loop = {"seeds": 5, "results": json.loads(json.dumps(rows))}
-    told = {"image": image, "commit": "0123abcd", "kind": "queue", "closed_loop": loop}
+    told = {
+        "image": image,
+        "commit": "0123abcd",
+        "command": "precog model evaluate",
+        "kind": "queue",
+        "bound": 1.05,
+        "offline": [],
+        "closed_loop": {"seeds": seeds, "results": json.loads(json.dumps(rows))},
+    }
     change(told)
+    return sealed(told)
+
+
+def record(folder: Path, image: str, change: Change = lambda _: None) -> Path:
+    """The file of a harmless record that was changed before it was sealed."""
     path = folder / "record.json"
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(harmless(image, change=change)))
     return path
 
 
+def check(path: Path) -> dict[str, Any]:
+    return check_record(path, IMAGE, bound=1.05, seeds=5)
+
+
 def test_a_record_that_passed_says_where_it_is_from(tmp_path: Path) -> None:
-    assert check_record(record(tmp_path, IMAGE), IMAGE, Limits()) == {
+    assert check(record(tmp_path, IMAGE)) == {
         "evaluated": "0123abcd",
         "loop_seeds": 5,
         "scenarios": "messages, duplex",
@@ -45,21 +63,36 @@ def test_a_record_that_passed_says_where_it_is_from(tmp_path: Path) -> None:
         (
             lambda r: r.update(image="00"),
             ValueError,
-            "must be of the image 5a5a.*, not of 00: make",
+            "must be of the image with SHA-256 5a5a.*, not of 00: make",
         ),
-        (lambda r: r.pop("commit"), ValueError, "must be a record of precog model evaluate"),
-        (lambda r: r.update(kind="x"), ValueError, "must be a record of precog model evaluate"),
+        (lambda r: r.pop("commit"), ValueError, "model evaluate, but it must have commit: make"),
+        (lambda r: r.update(kind="x"), ValueError, "but it must have a known kind and results"),
         (lambda r: r.update(closed_loop=[]), ValueError, "must be a record of precog model"),
         (
-            lambda r: r["closed_loop"]["results"].__delitem__(slice(2, None)),
+            lambda r: r["closed_loop"]["results"][1].pop("inverted"),
             ValueError,
-            "must have scenario duplex: evaluate without --scenario",
+            "must be a record of precog model evaluate, but 'inverted'",
+        ),
+        (
+            lambda r: r["closed_loop"]["results"].__delitem__(slice(2, None)),
+            FleetError,
+            "scenario duplex must be in the record: evaluate without --scenario",
         ),
         (lambda r: r["closed_loop"].update(seeds=4), FleetError, "seeds must be at least 5, not 4"),
         (
             lambda r: r["closed_loop"]["results"][3]["alone"]["slowdown_p99"].update(high=1.06),
             FleetError,
             "did not pass: slowdown_p99 under dcqcn in duplex must be at most 1.05 .* not 1.060",
+        ),
+        (
+            lambda r: r["closed_loop"]["results"][3]["alone"]["slowdown_p99"].update(high=None),
+            FleetError,
+            "times that of alone, not none",
+        ),
+        (
+            lambda r: r["closed_loop"]["results"][2]["live"]["slowdown_p99"].update(high=1.06),
+            FleetError,
+            "slowdown_p99 under timely in duplex .* times that of live, not 1.060",
         ),
         (
             lambda r: r["closed_loop"]["results"][0].update(random={"jain": {"high": 1.2}}),
@@ -70,13 +103,24 @@ def test_a_record_that_passed_says_where_it_is_from(tmp_path: Path) -> None:
 )
 def test_refused(tmp_path: Path, change: Change, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        check_record(record(tmp_path, IMAGE, change), IMAGE, Limits())
+        check(record(tmp_path, IMAGE, change))
+
+
+def test_an_edited_record_is_refused(tmp_path: Path) -> None:
+    """Even where the edit hides nothing that counts."""
+    path = record(tmp_path, IMAGE)
+    path.write_text(path.read_text().replace("0123abcd", "0123abce"))
+    with pytest.raises(ValueError, match=r"its text has [0-9a-f]{64}: it was edited; make one"):
+        check(path)
 
 
 def test_no_record(tmp_path: Path) -> None:
     for path in (Path(), tmp_path / "nobody.json"):
-        with pytest.raises(ValueError, match=r"release must have a record of its base, 5a5a.*make"):
-            check_record(path, IMAGE, Limits())
+        with pytest.raises(ValueError, match=r"record .* of image 5a5a.* must be a file: make one"):
+            check(path)
     (tmp_path / "text").write_text("nothing")
     with pytest.raises(ValueError, match="must be a record of precog model evaluate"):
-        check_record(tmp_path / "text", IMAGE, Limits())
+        check(tmp_path / "text")
+    (tmp_path / "long").write_text(" " * (1 << 20) + "{}")
+    with pytest.raises(ValueError, match="it must have at most 1048576 bytes"):
+        check(tmp_path / "long")

@@ -68,16 +68,20 @@ def test_from_telemetry_to_a_release(run: Run, hosts: Path, tmp_path: Path) -> N
     found = json.loads(out)
     assert status == 1  # too few windows and seeds for a release
     assert "held-back windows must be 200, not 174" in err
-    assert "closed loop must have 5 seeds, not 4" in err
+    assert "seeds must be at least 5, not 4" in err
     assert found["forecast"]["skill"]["low"] > 0
     assert run(*release)[0] == 1
     # With as many as it takes.
     path = models / "evaluation.json"
-    found["forecast"]["windows"], found["closed_loop"]["seeds"] = 200, 5
+    found["forecast"]["windows"] = 200
     path.write_text(json.dumps(found))
     status, _, err = run(*release)
-    assert (status, "must have a record of its base" in err) == (2, True)
-    base_digest = found["closed_loop"]["image"]
+    assert (status, "record.json did not pass: seeds must be at least 5" in err) == (1, True)
+    left = models / "record.json"
+    base_digest = json.loads(left.read_bytes())["image"]
+    left.unlink()
+    status, _, err = run(*release)
+    assert (status, "must be a file: make one with precog model evaluate" in err) == (2, True)
     release += ("--record", record(tmp_path, base_digest))
     first = told(run(*release, "-j"))
     assert first == {"release": 1, "digest": done["digest"], "repository": str(repo)}

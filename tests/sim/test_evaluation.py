@@ -1,6 +1,7 @@
 """A model image in the closed loop: which it is, what is compared, and who is refused."""
 
 import dataclasses
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from precog_fleet.evaluate import loop_failures
-from precog_fleet.record import AGAINST, SCENARIOS
+from precog_fleet.evaluate import closed_loop
 from precog_host import cli
-from precog_host.commands.model_card import shipped_evaluation
+from precog_host.commands.model_card import find_evaluation
 from precog_models.image import Image, pretrained, pretrained_names
+from precog_models.judged import SCENARIOS, loop_failures, verdict_of
 from precog_models.presets import LAW_PRESETS
 from precog_models.tree_image import load_any
 from precog_sim.evaluation import evaluated, kind_of
@@ -39,6 +40,28 @@ def test_a_model_is_known_by_what_it_predicts() -> None:
     bare = dataclasses.replace(pretrained("queue-1rtt"), card={})
     with pytest.raises(ValueError, match=r"model must predict RTTs, have .* not 4 and 16"):
         kind_of(bare)
+
+
+def test_the_fleet_s_closed_loop_is_this_record() -> None:
+    """Through its entry point; a model is exactly as good as itself, seed by seed."""
+    run = closed_loop()
+    one, other = (pretrained(name).to_bytes() for name in ("queue-1rtt", "queue-4rtt"))
+    options: dict[str, Any] = {"seeds": 2, "scenarios": ("messages",)}
+    found = run(one, one, **options)
+    assert found["image"] == hashlib.sha256(one).hexdigest()
+    assert found["closed_loop"]["seeds"] == 2
+    assert [row["law"] for row in found["closed_loop"]["results"]] == ["timely", "dcqcn"]
+    row = found["closed_loop"]["results"][1]
+    assert set(row["live"]) == {"slowdown_p50", "slowdown_p99", "queue_p99_kb"}
+    assert set(row) >= {"alone", "persistence", "inverted", "untried"}
+    assert row["inverted"] != row["untried"]
+    for ratio in row["live"].values():
+        assert ratio == {"mean": 1.0, "low": 1.0, "high": 1.0}
+    assert row["followed"] > 0
+    assert run(other, one, **options)["closed_loop"]["results"][1]["followed"] != row["followed"]
+    far = run(one, one, **options, delay_us=3.0)["closed_loop"]
+    assert far["delay_us"] == 3.0
+    assert far["results"][1]["followed"] != row["followed"]
 
 
 def test_a_model_that_predicts_no_change_is_its_own_inversion() -> None:
@@ -85,7 +108,9 @@ def test_the_command_names_what_harms_and_its_record_is_of_this_image(
     out, err = capsys.readouterr()
     told = json.loads(out)
     path = Path(told["record"])
-    assert json.loads(path.read_bytes()) == told
+    assert json.loads(path.read_bytes()) | {"record": str(path)} == told
+    command = "precog model evaluate rtt-incast --seeds 3 --scenario leaves --bound 1.05"
+    assert told["command"] == command
     assert not told["passed"]
     harm = told["closed_loop"]["results"][0]["inverted"]["slowdown_p99"]["high"]
     assert (
@@ -99,6 +124,7 @@ def test_the_command_names_what_harms_and_its_record_is_of_this_image(
     shown = capsys.readouterr().out
     assert "Closed loop" in shown
     assert "Offline" in shown
+    assert f"commit {told['commit']}: {told['command']}" in shown
     (tmp_path / "list.json").write_text("[]")
     assert _run("model", "show", "rtt-incast", "--evaluation", str(tmp_path / "list.json")) == 2
     assert "must be a record of precog model evaluate" in capsys.readouterr().err
@@ -112,20 +138,35 @@ def test_shipped_models_come_with_their_records(
 ) -> None:
     """Each is of the very image, has all scenarios and 20 seeds, and its verdict follows."""
     image = pretrained(name)
-    found = shipped_evaluation(image.to_bytes())
+    found = find_evaluation(name, None, image.to_bytes())
     assert found is not None, f"shipped model {name} must have a record: precog model evaluate"
     loop = found["closed_loop"]
-    assert found["failed"] == loop_failures(loop, found["bound"], AGAINST)
+    assert found["failed"] == loop_failures(loop, found["bound"])
     assert found["passed"] == (not found["failed"])
     assert found["kind"] == kind_of(image)
     assert {row["network"] for row in loop["results"]} == set(SCENARIOS[found["kind"]])
     assert loop["seeds"] >= 20
+    assert all(one["skill"] > 0 for one in found["offline"])
     assert _run("model", "show", name) == 0
-    shown = capsys.readouterr().out
-    assert found["image"][:16] in shown
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"image {found['image'][:16]}: {verdict_of(found)}" in shown
     assert "Closed loop" in shown
     changed = dataclasses.replace(image, card={})
-    assert shipped_evaluation(changed.to_bytes()) is None
+    assert find_evaluation("model.safetensors", None, changed.to_bytes()) is None
+
+
+def test_a_verdict_says_by_how_much() -> None:
+    found = find_evaluation("rtt-incast", None, pretrained().to_bytes())
+    assert found is not None
+    ends = [r["high"] for row in found["closed_loop"]["results"] for r in row["stale"].values()]
+    found["closed_loop"]["results"][0]["stale"]["slowdown_p50"]["high"] = 1.2
+    assert max(ends) < 1.05
+    assert verdict_of(found) == (
+        "not passed, 1 figure fails: worst upper end 1.200, 0.150 above the bound 1.05 "
+        "(slowdown_p50 under predpid in leaves, to alone, if predictions are stale)"
+    )
+    found["closed_loop"]["results"][0]["stale"]["slowdown_p50"]["high"] = 1.05
+    assert verdict_of(found).startswith("passed: worst upper end 1.050, 0.000 below the bound")
 
 
 def test_processes_change_nothing() -> None:

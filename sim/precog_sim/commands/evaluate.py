@@ -1,5 +1,6 @@
 """``precog model evaluate``: a model image in the closed loop, before it may be released."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,6 +35,7 @@ def evaluate(
     trial or the skill monitor must keep it from harm.
     """
     from precog_fleet.errors import FleetError
+    from precog_models.judged import sealed, verdict_of
     from precog_models.tree_image import find_any
     from precog_sim.evaluation import evaluated
     from precog_studies.record import write_record
@@ -45,17 +47,26 @@ def evaluate(
             seeds=seeds,
             scenarios=scenario or (),
             bound=bound,
+            command=_command(model, seeds, scenario or (), bound),
             jobs=jobs,
             report=report,
         )
     path = out / f"{found['image'][:16]}.json"
-    found = {"model": model, **found, "record": str(path)}
+    found = sealed({"model": model} | found)
     write_record(path, found)
-    emit(found, lambda: _show(found), json_)
+    emit(found | {"record": str(path)}, lambda: _show(found, path), json_)
     if not found["passed"]:
-        raise FleetError(f"model {model} did not pass: {'; '.join(found['failed'])}")
+        raise FleetError(
+            f"model {model} did not pass: {verdict_of(found)}; {'; '.join(found['failed'])}"
+        )
 
 
-def _show(found: dict[str, Any]) -> None:
+def _command(model: str, seeds: int, scenarios: Sequence[str], bound: float) -> str:
+    """How to make the record again."""
+    chosen = "".join(f" --scenario {name}" for name in scenarios)
+    return f"precog model evaluate {model} --seeds {seeds}{chosen} --bound {bound:g}"
+
+
+def _show(found: dict[str, Any], path: Path) -> None:
     draw_evaluation(found)
-    typer.echo(f"{found['record']}, {found['seconds']} s")
+    typer.echo(f"{path}, {found['seconds']} s")

@@ -1,8 +1,7 @@
 """One model in the closed loop, compared with the law alone, persistence, and its own inversion.
 
-`judge` is the entry point of the group ``precog.closed_loop``: what the fleet asks before it
-releases a model of queues. Scores of the sender's own queue are followed, with the skill monitor
-on; every run has a seed, and runs of one seed are compared with each other.
+Scores of the sender's own queue are followed, with the skill monitor on. Every run has a seed, and
+runs of one seed are compared with each other. `precog_sim.evaluation` judges by these rows.
 """
 
 from collections.abc import Sequence
@@ -18,63 +17,18 @@ from precog_sim.loop import LoopSetup, run_in_loop
 from precog_sim.network import Record
 from precog_sim.scored.measure import Figures, measure, of_means
 from precog_sim.scored.networks import START_GBPS, scenario
-from precog_sim.scored.settings import LAWS, Case
+from precog_sim.scored.settings import Case
 from precog_spec.contract import Fmt
 
-__all__ = ["RTT_LAW", "judge", "queue_row", "rtt_row"]
+__all__ = ["RTT_LAW", "queue_row", "rtt_row"]
 
 RTT_LAW = "predpid"
-_NETWORKS = ("messages",)
 _PROBE_US = 2.0
 _PROBES = 4096
 _BYTE_MAX = 127  # of a weight
 _CHANGE = 0.2  # of RTTs, always predicted
 _SCRAMBLED = 11  # a stream of its own for each seed
 _How = tuple[Sequence[int], float, float | None]  # seeds, scale, delay of links
-
-
-def judge(
-    candidate: bytes,
-    live: bytes,
-    *,
-    seeds: Sequence[int],
-    scale: float,
-    networks: Sequence[str] = _NETWORKS,
-    laws: Sequence[str] = tuple(LAWS),
-    delay_us: float | None = None,
-) -> dict[str, Any]:
-    """Ratios of means with 95 % intervals, of every law in every network.
-
-    Parameters
-    ----------
-    candidate, live : bytes
-        Files of queue models.
-    seeds : sequence of int
-    scale : float
-        Of the flows' sizes.
-    networks, laws : sequence of str
-    delay_us : float, optional
-        Of links, as in the networks that the models are for; the networks' own if not given.
-
-    Returns
-    -------
-    dict
-        ``seeds``, ``scale``, ``delay_us`` and ``results``: rows as `queue_row` makes them.
-
-    Raises
-    ------
-    ModelImageError
-        A model is none.
-    ValueError
-        There is no seed, network or delay.
-    """
-    images = Image.from_bytes(candidate), Image.from_bytes(live)
-    results = [
-        queue_row(*images, network, law, seeds=seeds, scale=scale, delay_us=delay_us)
-        for network in networks
-        for law in laws
-    ]
-    return {"seeds": len(seeds), "scale": scale, "delay_us": delay_us, "results": results}
 
 
 def queue_row(

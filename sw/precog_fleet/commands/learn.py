@@ -1,5 +1,6 @@
 """``precog fleet collect``, ``train``, ``evaluate``: from telemetry to models that may go out."""
 
+import json
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ import typer
 from precog_host.output import JsonOption, emit, progress_bar, table
 
 from ..errors import needs
+from ..record import RECORD
 
 __all__ = ["collect", "evaluate", "runner_of", "train"]
 
@@ -137,8 +139,7 @@ def evaluate(
         str | None,
         typer.Option(help="What runs: a folder of models, a file, or a shipped model's name."),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Of the closed loop.")] = 10,
-    scale: Annotated[float, typer.Option(help="Length of its runs; 1: 2 ms.")] = 0.3,
+    seeds: Annotated[int, typer.Option(min=2, help="Of the closed loop.")] = 100,
     json_: JsonOption = False,
 ) -> None:
     """Judge models on windows held back and in the closed loop; 1 unless they may be released."""
@@ -153,33 +154,28 @@ def evaluate(
         from ..modelset import ModelSet
         from ..places import MODELS, require
 
-    if not 0.0 < scale <= 100.0:
-        raise ValueError(f"scale must be above 0 and at most 100, not {scale!r}")
     require(models, MODELS)
     running = (
         ModelSet.load(Path(live))
         if live is not None and Path(live).is_dir()
         else ModelSet(find(live or SHIPPED_MODEL))
     )
-    found = work(models, load_dataset(folder), running, closed_loop(), seeds=seeds, scale=scale)
-    emit(found, lambda: _show(found), json_)
+    found = work(models, load_dataset(folder), running, closed_loop(), seeds=seeds)
+    emit(found, lambda: _show(found, models), json_)
     if not found["passed"]:
         raise FleetError(f"models of {models} did not pass: {'; '.join(found['failed'])}")
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(found: dict[str, Any], models: Path) -> None:
+    from precog_host.commands.model_card import draw_evaluation
+
     forecast = found["forecast"]
     rows = []
     for name in ("skill", "skill_over_live"):
         ratio = forecast[name]
         rows.append((name, ratio["value"], ratio["low"], ratio["high"]))
-    for row in found["closed_loop"]["results"]:
-        for other in ("alone", "live", "inverted"):
-            for name, ratio in row[other].items():
-                where = f"{name}, {row['law']} in {row['network']}, of {other}"
-                rows.append((where, ratio["mean"], ratio["low"], ratio["high"]))
     table(("figure", "value", "low", "high"), rows)
+    draw_evaluation(json.loads((models / RECORD).read_bytes()))
     typer.echo(
-        f"{forecast['windows']} windows held back, {found['closed_loop']['seeds']} seeds: "
-        f"{'passed' if found['passed'] else 'not passed'}"
+        f"{forecast['windows']} windows held back: {'passed' if found['passed'] else 'not passed'}"
     )

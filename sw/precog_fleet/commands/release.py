@@ -88,7 +88,10 @@ def release(
     keys: _Keys,
     record: Annotated[
         Path | None,
-        typer.Option(help="Record of their base by precog model evaluate, all scenarios."),
+        typer.Option(
+            help="Record of their base by precog model evaluate; by default the one that fleet "
+            "evaluate left in their folder."
+        ),
     ] = None,
     force: Annotated[
         str,
@@ -109,8 +112,7 @@ def release(
 
     opened = Repository(repository, keys, now_ms)
     opened.check_keys()
-    # Without a record, one that is no file: by hand it is asked for, by the trainer it is not.
-    number, digest = release_models(opened, models, Limits(), force=force, record=record or Path())
+    number, digest = release_models(opened, models, Limits(), force=force, record=record)
     emit(
         {"release": number, "digest": digest.hex(), "repository": str(repository)},
         lambda: typer.echo(

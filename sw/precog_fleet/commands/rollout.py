@@ -163,7 +163,7 @@ def trainer(
     asks: Annotated[int, typer.Option(min=1, help="Agents that must ask for models.")] = 1,
     pause: Annotated[float, typer.Option(help="Seconds from one job to the next.")] = 600.0,
     hours: Annotated[float | None, typer.Option(help="How old telemetry may be.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Of the closed loop.")] = 10,
+    seeds: Annotated[int, typer.Option(min=2, help="Of the closed loop.")] = 100,
     workers: Annotated[int, typer.Option(min=1, help="Processes that train.")] = 2,
     ray: Annotated[str | None, typer.Option(help="Train on a Ray cluster.")] = None,
     now: Annotated[bool, typer.Option("--now", help="Begin with a job, unasked.")] = False,

@@ -78,10 +78,7 @@ def show(
     ] = None,
     evaluation: Annotated[
         Path | None,
-        typer.Option(
-            help="Record of precog model evaluate, shown with the data card; shipped models have "
-            "theirs."
-        ),
+        typer.Option(help="Record of precog model evaluate; by default the one next to the model."),
     ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
@@ -115,16 +112,17 @@ def _show_sets(device: str, json_: bool) -> None:
 
 
 def _show_image(model: str, evaluation: Path | None, json_: bool) -> None:
-    from precog_host.commands.model_card import draw, read_evaluation, shipped_evaluation
+    from precog_host.commands.model_card import draw, find_evaluation
+    from precog_models.judged import verdict_of
     from precog_models.tree_image import find_any
 
     image = find_any(model)
     meta = image.metadata()
-    data = image.to_bytes()
-    judged = shipped_evaluation(data) if evaluation is None else read_evaluation(evaluation, data)
-    emit(
-        meta if judged is None else meta | {"evaluation": judged}, lambda: draw(meta, judged), json_
-    )
+    judged = find_evaluation(model, evaluation, image.to_bytes())
+    data = dict(meta)
+    if judged is not None:
+        data |= {"evaluation": judged, "verdict": verdict_of(judged)}
+    emit(data, lambda: draw(meta, judged), json_)
 
 
 @app.command()

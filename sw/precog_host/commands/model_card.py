@@ -1,7 +1,6 @@
 """A model's card: its metadata, and what `precog model evaluate` found of it."""
 
 import hashlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -9,13 +8,13 @@ from typing import Any, TypeGuard
 import typer
 
 from precog_host.output import table
-from precog_models.image import pretrained_evaluations
+from precog_models.judged import find_record, read_record, verdict_of
 
-__all__ = ["draw", "draw_evaluation", "read_evaluation", "shipped_evaluation"]
+__all__ = ["draw", "draw_evaluation", "find_evaluation"]
 
-_MOST_BYTES = 1 << 20
 _TITLES = {
     "alone": "model",
+    "live": "model / live",
     "persistence": "model / persistence",
     "inverted": "inverted",
     "random": "random",
@@ -26,50 +25,17 @@ _TITLES = {
 }
 
 
-def read_evaluation(path: Path, image: bytes) -> dict[str, Any]:
-    """The record of an image's evaluation.
+def find_evaluation(model: str, path: Path | None, image: bytes) -> dict[str, Any] | None:
+    """The record of an image's evaluation: the one at `path`, or the one that comes with the model.
 
     Raises
     ------
     ValueError
-        The file is no record, or that of another image.
-    OSError
-        It cannot be read.
+        There is no file at `path`, it is no record, it was edited, or it is another image's.
     """
-    with path.open("rb") as file:
-        data = file.read(_MOST_BYTES + 1)
-    found = _record(data)
-    if found is None or len(data) > _MOST_BYTES:
-        raise ValueError(f"{path} must be a record of precog model evaluate")
     digest = hashlib.sha256(image).hexdigest()
-    if found["image"] != digest:
-        raise ValueError(
-            f"{path} must be of the image with SHA-256 {digest}, not of {found['image']}: judge it "
-            "with precog model evaluate"
-        )
-    return found
-
-
-def shipped_evaluation(image: bytes) -> dict[str, Any] | None:
-    """The record that comes with the package, of this very image; None: there is none."""
-    digest = hashlib.sha256(image).hexdigest()
-    for text in pretrained_evaluations():
-        found: dict[str, Any] = json.loads(text)
-        if found["image"] == digest:
-            return found
-    return None
-
-
-def _record(data: bytes) -> dict[str, Any] | None:
-    """The record in a file's bytes; None: there is none."""
-    try:
-        found = dict(json.loads(data))
-        parts = found["offline"], found["closed_loop"]["results"], found["closed_loop"]["seeds"]
-        whole = all(isinstance(part, list) for part in parts[:2])
-        whole &= {"image", "bound", "passed"} <= set(found)
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return None
-    return found if whole else None
+    found = path or find_record(model, digest)
+    return None if found is None else read_record(found, digest)
 
 
 def draw(meta: dict[str, Any], judged: dict[str, Any] | None) -> None:
@@ -100,6 +66,8 @@ def draw(meta: dict[str, Any], judged: dict[str, Any] | None) -> None:
         )
     if judged is not None:
         draw_evaluation(judged)
+    else:
+        typer.echo("closed loop: not judged; precog model evaluate makes a record")
 
 
 def draw_evaluation(found: dict[str, Any]) -> None:
@@ -116,8 +84,8 @@ def draw_evaluation(found: dict[str, Any]) -> None:
             rows.append((one["network"], one["law"], name, *cells))
     title = f"Closed loop: ratios to no prediction, 95 % intervals, {loop['seeds']} paired seeds"
     table(("scenario", "law", "measure", *shown.values()), rows, title=title)
-    verdict = "passed" if found["passed"] else "not passed"
-    typer.echo(f"image {found['image'][:16]}, bound {found['bound']:g}: {verdict}")
+    typer.echo(f"image {found['image'][:16]}: {verdict_of(found)}")
+    typer.echo(f"commit {found['commit']}: {found['command']}")
 
 
 def _text(ratio: dict[str, float | None]) -> str:

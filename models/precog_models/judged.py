@@ -1,0 +1,172 @@
+"""Records of ``precog model evaluate``: one model image in the closed loop, offline skill included.
+
+A record is bound to its image by that image's SHA-256. Its own SHA-256, over everything else in
+it, shows whether it was edited. It is no signature: a release signs what it says of its record.
+The verdict is never read from a record, but derived again from its figures.
+
+Every model that ships has its record next to its file: ``NAME.record.json``.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+__all__ = [
+    "AGAINST",
+    "FALSE",
+    "SCENARIOS",
+    "find_record",
+    "loop_failures",
+    "read_record",
+    "sealed",
+    "verdict_of",
+]
+
+#: By the kind of a model, what it must have been judged in.
+SCENARIOS: dict[str, tuple[str, ...]] = {
+    "rtt": ("leaves", "messages"),
+    "queue": ("messages", "duplex"),
+    "start": ("rounds", "background"),
+}
+AGAINST = ("alone", "inverted")  #: ratios that every row must have, and that are bounded
+#: False predictions that may be in a row, and how a failure says so.
+FALSE = {
+    "inverted": "predictions are inverted",
+    "random": "predictions are random",
+    "stale": "predictions are stale",
+    "rising": "a rise is always predicted",
+    "falling": "a fall is always predicted",
+}
+_LIVE = "live"  # the models that run, where the record compares with them
+_SUFFIX = ".record.json"
+_MOST_BYTES = 1 << 20
+_HOW = "make one with precog model evaluate"
+_PARTS = {"image", "commit", "command", "kind", "bound", "offline", "closed_loop", "sha256"}
+
+
+def _digest(found: Mapping[str, Any]) -> str:
+    rest = {name: value for name, value in found.items() if name != "sha256"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sealed(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A record with its own SHA-256, which shows later edits."""
+    plain: dict[str, Any] = json.loads(json.dumps(found, allow_nan=False))
+    return plain | {"sha256": _digest(plain)}
+
+
+def _bounded(loop: Mapping[str, Any]) -> list[tuple[float | None, str]]:
+    """Upper 95 % ends that count, and the measure, law, network and comparison of each."""
+    found: list[tuple[float | None, str]] = []
+    for row in loop["results"]:
+        others = (*AGAINST, *(name for name in (_LIVE, *FALSE) if name in row))
+        for other in dict.fromkeys(others):
+            to = "alone" if other in FALSE else other
+            false = f", if {FALSE[other]}" if other in FALSE else ""
+            for name, ratio in row[other].items():
+                where = f"{name} under {row['law']} in {row['network']}"
+                found.append((ratio["high"], f"{where}|{to}|{false}"))
+    return found
+
+
+def loop_failures(loop: Mapping[str, Any], bound: float) -> list[str]:
+    """Measures of a closed loop whose upper 95 % end is above `bound`, each as a sentence.
+
+    Ratios to the law ``alone`` count, those of `FALSE` predictions, and those to the ``live``
+    models where a row has them.
+
+    Raises
+    ------
+    KeyError
+        A row lacks a ratio of `AGAINST`.
+    """
+    failed = []
+    for high, text in _bounded(loop):
+        if high is not None and high <= bound:
+            continue
+        where, to, false = text.split("|")
+        told = "none" if high is None else f"{high:.3f}"
+        failed.append(f"{where} must be at most {bound:g} times that of {to}, not {told}{false}")
+    return failed
+
+
+def verdict_of(found: Mapping[str, Any]) -> str:
+    """The verdict on a record's figures in one sentence: passed or not, and by how much."""
+    bound = found["bound"]
+    ends = [(high, text) for high, text in _bounded(found["closed_loop"]) if high is not None]
+    failed = loop_failures(found["closed_loop"], bound)
+    if not ends:
+        return "not passed: no measure has an interval"
+    high, text = max(ends)
+    where, to, false = text.split("|")
+    margin = f"{abs(high - bound):.3f} {'above' if high > bound else 'below'} the bound {bound:g}"
+    few = "1 figure fails" if len(failed) == 1 else f"{len(failed)} figures fail"
+    verdict = f"not passed, {few}" if failed else "passed"
+    return f"{verdict}: worst upper end {high:.3f}, {margin} ({where}, to {to}{false})"
+
+
+def read_record(path: Path, image: str) -> dict[str, Any]:
+    """The record of an image; its verdict is not judged here.
+
+    Parameters
+    ----------
+    path : Path
+    image : str
+        SHA-256 of the image's file, in hexadecimal digits.
+
+    Raises
+    ------
+    ValueError
+        There is no such file, it is no record, it was edited, or it is another image's.
+    """
+    if not path.is_file():
+        raise ValueError(f"record {path} of image {image[:16]} must be a file: {_HOW}")
+    with path.open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    try:
+        if len(data) > _MOST_BYTES:
+            raise ValueError(f"it must have at most {_MOST_BYTES} bytes")
+        found: dict[str, Any] = dict(json.loads(data))
+        missing = sorted(_PARTS - set(found))
+        if missing:
+            raise ValueError(f"it must have {', '.join(missing)}")
+        loop = found["closed_loop"]
+        whole = isinstance(found["offline"], list) and isinstance(loop["results"], list)
+        if not whole or found["kind"] not in SCENARIOS or not loop["results"]:
+            raise ValueError("it must have a known kind and results")
+        int(loop["seeds"])
+        loop_failures(loop, float(found["bound"]))
+        digest = _digest(found)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(
+            f"{path} must be a record of precog model evaluate, but {error}: {_HOW}"
+        ) from error
+    if found["sha256"] != digest:
+        raise ValueError(
+            f"{path} must be as precog model evaluate wrote it, SHA-256 {found['sha256']}, but its "
+            f"text has {digest}: it was edited; {_HOW}"
+        )
+    if found["image"] != image:
+        raise ValueError(
+            f"{path} must be of the image with SHA-256 {image}, not of {found['image']}: {_HOW}"
+        )
+    return found
+
+
+def find_record(model: str, image: str) -> Path | None:
+    """The record next to a model's file, or that of the shipped model with this SHA-256.
+
+    None: there is neither.
+    """
+    beside = Path(model).with_suffix(_SUFFIX)
+    if beside.is_file():
+        return beside
+    folder = Path(str(resources.files("precog_models") / "pretrained"))
+    for path in sorted(folder.glob(f"*{_SUFFIX}")):
+        if json.loads(path.read_bytes())["image"] == image:
+            return path
+    return None
