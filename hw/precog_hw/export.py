@@ -67,7 +67,8 @@ from amaranth.lib import wiring
 from precog_hw.nic import PrecogNic, nic_map
 from precog_hw.pace.wire import Wire
 from precog_hw.packet.blocks import CpsRx, CpsTx
-from precog_hw.packet.card import MIN_TICK_PS, Card
+from precog_hw.packet.card import Card
+from precog_hw.packet.card_options import MIN_TICK_PS, CardOptions
 from precog_hw.store.layouts import StoreConfig
 from precog_hw.stream.axis import AxisPorts
 from precog_hw.stream.packet import beat_layout
@@ -202,7 +203,7 @@ def packet_block(block: str, width: int, slots: int, *, tick_ps: int = 1000) -> 
     if tick_ps < MIN_TICK_PS:
         raise ValueError(f"tick_ps must be {MIN_TICK_PS} or more, not {tick_ps!r}")
     if block == "packet":
-        return Card(width, slots, tick_ps=tick_ps)
+        return Card(CardOptions(width, slots, tick_ps=tick_ps))
     if block == "pace-wire":
         return Wire(StoreConfig(qps=slots, width=width))
     return (CpsTx if block == "cps-tx" else CpsRx)(width, slots)

@@ -48,6 +48,7 @@ from precog_hw.csr.watchdog import Watchdog
 from precog_hw.micro.core import MicroCore
 from precog_hw.pace.wire_mode import WireMode
 from precog_hw.packet.card import Card
+from precog_hw.packet.card_options import CardOptions
 from precog_hw.rate.receiver import Receiver
 from precog_spec.config import NicConfig
 from precog_spec.registers.wire import WIRE_EVENTS
@@ -227,7 +228,7 @@ class PrecogNic(wiring.Component):
 
     def _card(self) -> Card:
         config = self._config
-        return Card(
+        options = CardOptions(
             config.width,
             config.qps,
             tick_ps=self._tick_ps,
@@ -240,6 +241,7 @@ class PrecogNic(wiring.Component):
             senders=bool(config.senders),
             acks=bool(config.law_cores),
         )
+        return Card(options)
 
     def _watches(self, m: Module, bank: RegisterBank, core: Core, watchdog: Watchdog) -> Value:
         """The watchdog holds advice back; once for each period that ends without a kick."""

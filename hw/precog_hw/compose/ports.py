@@ -9,7 +9,7 @@ from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.measure.queue_layouts import queue_event_layout
 from precog_hw.pace.layouts import ack_layout, grant_layout, log_layout, request_layout
 from precog_hw.pace.wire_path import queues
-from precog_hw.packet.card import MIN_TICK_PS
+from precog_hw.packet.card_options import MIN_TICK_PS
 from precog_hw.predict.carried import CARRIED_COMMIT
 from precog_hw.predict.forecast import FORECAST, PROFILE
 from precog_hw.rate.law_layouts import LAW_ACK, LAW_EVENT

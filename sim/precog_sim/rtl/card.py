@@ -11,6 +11,7 @@ from amaranth.lib import data
 from precog_hw.csr.layouts import SAMPLE
 from precog_hw.measure.destinations import DESTINATION, destination_read_layout
 from precog_hw.packet.card import Card
+from precog_hw.packet.card_options import CardOptions
 from precog_hw.packet.cnp_limiter import remote_qp_layout
 from precog_hw.packet.cps_rx import received_layout
 from precog_hw.packet.cps_slots import DESTINATIONS, slot_config_layout
@@ -52,7 +53,7 @@ class Taken(NamedTuple):
 def _library(width: int, slots: int, tick_ps: int, parts: tuple[bool, ...], relaxed: bool) -> Path:
     """Elaborating takes seconds, so a process does it once."""
     built = dict(zip(_PARTS, parts, strict=True))
-    card = Card(width, slots, tick_ps=tick_ps, relaxed=relaxed, **built)
+    card = Card(CardOptions(width, slots, tick_ps=tick_ps, relaxed=relaxed, **built))
     label = f"card, {width} bits, {slots} slots"
     return packet_library(card, label=label, once=built["cnps"] or not relaxed)  # see `packet_nic`
 

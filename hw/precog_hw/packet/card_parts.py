@@ -1,0 +1,139 @@
+"""Parts that a card can be built without: each adds its blocks to the card's module.
+
+`taken` is the cycle in which `Trust` hands a record over.
+"""
+
+from typing import TYPE_CHECKING
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import connect, flipped
+
+from precog_hw.measure.destinations import Destinations
+from precog_hw.measure.rtt_collector import RttCollector
+from precog_hw.rows import RowMemory
+from precog_hw.stream.delay import DelayLine
+from precog_hw.stream.packet_arbiter import PacketArbiter
+from precog_spec.contract import Outcome
+from precog_spec.frames.cps import SCORE_NONE
+from precog_spec.frames.headers import Ecn
+
+from .card_options import ANSWERED
+from .cps_slots import DESTINATIONS, CpsSlots, slot_config_layout
+from .notification import NotificationPoint
+from .senders import Senders
+from .senders_told import SendersTold
+from .trust import Trust
+from .tx_path import TxPath
+
+if TYPE_CHECKING:
+    from .card import Card
+
+__all__ = ["attach_destinations", "attach_notification", "attach_senders"]
+
+
+def attach_notification(m: Module, card: "Card", tx: TxPath, trust: Trust, taken: Signal) -> None:
+    """CE marks of packets become CNPs, which take turns with those of the transport."""
+    options = card.options
+    m.submodules.notification = point = NotificationPoint(
+        options.width, options.slots, relaxed=options.relaxed, ipv6=options.ipv6
+    )
+    m.submodules.arbiter = arbiter = PacketArbiter(options.width, 2)
+    connect(m, point.o, arbiter.i[0])
+    connect(m, flipped(card.i_tx), arbiter.i[1])
+    connect(m, arbiter.o, tx.i)
+    received = trust.o.payload
+    got, request = received.decided, point.i_request
+    m.d.comb += [
+        point.i_remote.valid.eq(card.remote_stb),
+        point.i_remote.payload.eq(card.remote),
+        point.config.eq(card.registers.cnp),
+        point.now.eq(card.now),
+        request.valid.eq(taken & ~got.dropped & received.right),
+        request.payload.parsed.eq(received.parsed),
+        request.payload.error.eq(received.error),
+        request.payload.found.eq(got.known),
+        request.payload.slot.eq(got.slot),
+        request.payload.score.eq(Mux(got.own_score.valid, got.own_score.value, SCORE_NONE)),
+        *(getattr(card, n).eq(getattr(point, n.removeprefix("cnp_"))) for n in ANSWERED),
+    ]
+
+
+def attach_senders(
+    m: Module, card: "Card", tx: TxPath, trust: Trust, taken: Signal, collector: RttCollector
+) -> list[stream.Interface]:
+    """Who sends to the card, and what shims say of those who send to their senders.
+
+    Returns where resets go.
+    """
+    options = card.options
+    m.submodules.senders = senders = Senders(options.slots)
+    m.submodules.senders_told = told = SendersTold(options.slots)
+    received, registers = trust.o.payload, card.registers.senders
+    brought = collector.commit.senders
+    packet = received.parsed.descriptor
+    m.d.comb += [
+        senders.now.eq(card.now),
+        senders.epoch.eq(registers.epoch),
+        senders.least.eq(registers.least),
+        senders.heard.eq(taken & received.acts),
+        senders.slot.eq(received.decided.slot),
+        *(getattr(senders, n).eq(packet[n]) for n in ("opcode", "payload", "dma_length")),
+        senders.first_reset.eq(card.first_reset),
+        tx.senders.eq(Mux(registers.say, senders.level, 0)),
+        told.heed.eq(registers.heed),
+        told.hold.eq(registers.hold),
+        told.heard_stb.eq(brought.valid),
+        told.heard.slot.eq(collector.commit.slot),
+        told.heard.level.eq(brought.value),
+        told.heard.t.eq(collector.commit.t),
+        *(getattr(card, n).eq(getattr(senders, n)) for n in ("count", "level", "joined")),
+        *(getattr(card, n).eq(getattr(told, n)) for n in ("heeded", "told_stb", "risen", "told")),
+    ]
+    return [senders.i_reset, told.i_reset]
+
+
+def attach_destinations(
+    m: Module, card: "Card", trust: Trust, taken: Signal, collector: RttCollector, slots: CpsSlots
+) -> None:
+    """Statistics; the collector names the slot, the answer's path knows the destination."""
+    options = card.options
+    m.submodules.destinations = destinations = Destinations(DESTINATIONS)
+    cycles = RttCollector.RTT_CYCLES
+    assert cycles == RowMemory.CYCLES
+    leads = slot_config_layout(DESTINATIONS)["destination"].shape
+    m.submodules.leads = rows = RowMemory(leads, options.slots)
+    did = data.StructLayout({"rtt": 1, "loss": 1})
+    m.submodules.did = late = DelayLine(did, cycles)
+    outcome = dict(zip(Outcome, collector.commit.outcome, strict=True))
+    got = trust.o.payload
+    found, mark = got.decided, Signal()
+    m.d.comb += [
+        slots.enable_stb.eq(card.enable_stb),
+        slots.enable_destination.eq(card.enable_destination),
+        slots.enable.eq(card.enable),
+        rows.write_stb.eq(card.row_stb),
+        rows.write_row.eq(card.row_slot),
+        rows.write_data.eq(card.row_config.destination),
+        rows.read_row.eq(collector.commit.slot),
+        late.i.rtt.eq(outcome[Outcome.SAMPLE]),
+        late.i.loss.eq(
+            outcome[Outcome.DROPPED_RETRANSMISSION]
+            | outcome[Outcome.DROPPED_NAK]
+            | outcome[Outcome.DROPPED_TIMEOUT]
+        ),
+        destinations.timed_stb.eq(late.o.rtt | late.o.loss),
+        destinations.timed.destination.eq(rows.read_data),
+        destinations.timed.rtt.eq(collector.rtt),
+        destinations.timed.rtt_valid.eq(late.o.rtt),
+        destinations.timed.loss.eq(late.o.loss),
+        mark.eq(got.parsed.descriptor.ecn == Ecn.CE),
+        destinations.heard_stb.eq(taken & got.acts & (mark | found.score.valid)),
+        destinations.heard.destination.eq(found.destination),
+        destinations.heard.mark.eq(mark),
+        destinations.heard.score.eq(found.score.value),
+        destinations.heard.score_valid.eq(found.score.valid),
+        card.destination_done.eq(destinations.read_done),
+        card.destination_values.eq(destinations.values),
+    ]
+    connect(m, flipped(card.i_destination), destinations.i_read)
