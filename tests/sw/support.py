@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 from precog_host import transport
+from precog_host.device import Device
 from precog_host.emulator.device import Emulator
 from precog_host.emulator.opening import open_emulator
 from precog_models.image import Image
+from precog_models.nic import GoldenNic
 from precog_models.predict.lstm import LstmWeights
+from precog_models.presets import law_preset
 from precog_spec.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, Fmt, HeadKind
 
 
@@ -58,3 +61,37 @@ def keep_emulator(monkeypatch: pytest.MonkeyPatch, argument: str) -> Emulator:
     emulator = open_emulator(argument)
     monkeypatch.setattr(transport, "_BUILT_IN", {"emu": lambda _: emulator})
     return emulator
+
+
+def golden_decisions(device: Device, image: Image, samples: np.ndarray) -> np.ndarray:
+    """What the golden core decides, set up without any register."""
+    nic = GoldenNic(qps=device.sizes.qps, sets=device.sizes.sets)
+    preset = law_preset("precog")
+    nic.set_parameters(preset.parameters(device.tick_ps) | {"skill_monitor": 0})
+    nic.load_set(0, image.weights)
+    nic.map_slot(1, 0)
+    for qp in range(device.sizes.qps):
+        nic.configure(
+            qp,
+            preset.configuration(device.tick_ps)
+            | {"enable": 1, "algorithm": 2, "model_enable": 1, "model_slot": 1},
+        )
+    return nic.decide_many(samples)
+
+
+def prepare(device: Device, image: Image) -> None:
+    """Let every queue pair follow the predictions of `image`, in slot 1."""
+    device.apply_preset("precog")
+    device.set_parameters(skill_monitor=0)  # a random model on random RTTs is worse than none
+    device.model.load(image, slot=1)
+    for qp in range(device.sizes.qps):
+        device.qp(qp).configure(preset="precog", enable=True, algorithm="predpid", model_slot=1)
+
+
+def assert_live(device: Device, image: Image, samples: np.ndarray) -> None:
+    """The device decides as the golden core does with `image`, from a fresh history on."""
+    for qp in range(device.sizes.qps):
+        device.qp(qp).clear()
+    expected = golden_decisions(device, image, samples)
+    assert np.array_equal(device.decide(samples), expected)
+    assert (expected[:, 7] & 1).all(), "every decision must come from a prediction"
