@@ -162,9 +162,9 @@ def find_record(model: str, image: str) -> Path | None:
 
     None: there is neither.
     """
-    beside = Path(model).with_suffix(_SUFFIX)
-    if beside.is_file():
-        return beside
+    own = Path(model).with_suffix(_SUFFIX)
+    if own.is_file():
+        return own
     folder = Path(str(resources.files("precog_models") / "pretrained"))
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         if json.loads(path.read_bytes())["image"] == image:
