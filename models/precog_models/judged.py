@@ -157,13 +157,12 @@ def read_record(path: Path, image: str) -> dict[str, Any]:
     return found
 
 
-def find_record(model: str, image: str) -> Path | None:
+def find_record(image: str, model: str | None = None) -> Path | None:
     """The record next to a model's file, or that of the shipped model with this SHA-256.
 
     None: there is neither.
     """
-    own = Path(model).with_suffix(_SUFFIX)
-    if own.is_file():
+    if model and (own := Path(model).with_suffix(_SUFFIX)).is_file():
         return own
     folder = Path(str(resources.files("precog_models") / "pretrained"))
     for path in sorted(folder.glob(f"*{_SUFFIX}")):

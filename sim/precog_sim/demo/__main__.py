@@ -33,6 +33,7 @@ from precog_sim.experiments import (
     tables,
 )
 from precog_sim.network import incast
+from precog_sim.report.card import closed_loop_facts
 from precog_sim.report.data import DemoResult, Scenario, Simulator
 from precog_sim.report.hardware import read_hardware
 from precog_sim.report.page import render
@@ -154,7 +155,8 @@ def run_demo(chosen: Plan, out: Path, stages: Stages, command: str) -> tuple[Dem
             simulator=_simulator(outcomes),
             tables=tables(outcomes, learned.table1),
             hardware=read_hardware(_ROOT / "docs/evidence/data/synth.json"),
-            model_card=learned.image.metadata(),
+            model_card=learned.image.metadata()
+            | {"closed_loop": closed_loop_facts(learned.image.to_bytes())},
         )
         result.save(out)
         render(out)

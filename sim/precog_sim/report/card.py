@@ -1,9 +1,12 @@
 """The model card for the page: a line, errors and training data to plot, and the rest as facts."""
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ModelCard", "Scenario", "Whisker", "model_card"]
+from precog_models.judged import find_record, read_record, verdict_of
+
+__all__ = ["ModelCard", "Scenario", "Whisker", "closed_loop_facts", "model_card"]
 
 # Methods of the card, their labels, and the roles of their colours.
 _METHODS = {
@@ -84,6 +87,23 @@ def model_card(metadata: dict[str, Any]) -> ModelCard:
             sections.setdefault("image", {}).update(_flat({key: value}))
     ends = [error.high for group in scenarios for error in group.errors]
     return ModelCard(_summary(metadata, scenarios), scenarios, max(ends, default=1.0), sections)
+
+
+def closed_loop_facts(image: bytes) -> dict[str, str]:
+    """The shipped record of a model's file in the closed loop, as facts for its card."""
+    digest = hashlib.sha256(image).hexdigest()
+    path = find_record(digest)
+    if path is None:
+        return {"verdict": "not judged: precog model evaluate makes a record"}
+    found = read_record(path, digest)
+    loop = found["closed_loop"]
+    facts = {"verdict": verdict_of(found), "seeds": f"{loop['seeds']}", "commit": found["commit"]}
+    for row in loop["results"]:
+        ratio = row["alone"]["slowdown_p99"]
+        facts[f"99 % slowdown, {row['network']}, {row['law']}"] = (
+            f"{ratio['mean']:.3f} [{ratio['low']:.3f}, {ratio['high']:.3f}] of that without"
+        )
+    return facts
 
 
 def _summary(metadata: dict[str, Any], scenarios: tuple[Scenario, ...]) -> str:

@@ -34,7 +34,7 @@ def find_evaluation(model: str, path: Path | None, image: bytes) -> dict[str, An
         There is no file at `path`, it is no record, it was edited, or it is another image's.
     """
     digest = hashlib.sha256(image).hexdigest()
-    found = path or find_record(model, digest)
+    found = path or find_record(digest, model)
     return None if found is None else read_record(found, digest)
 
 

@@ -1,11 +1,13 @@
 """The model card for the page."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 from tests.sim.report.conftest import synthetic_card
 
-from precog_sim.report.card import model_card
+from precog_models.image import pretrained
+from precog_sim.report.card import closed_loop_facts, model_card
 
 
 def _card() -> dict[str, Any]:
@@ -57,3 +59,16 @@ def test_a_card_without_scenarios_is_all_facts() -> None:
     assert card.scenarios == ()
     assert card.sections == {"image": {"version": "2"}, "errors": {"a.b": "1"}}
     assert card.summary == "what the loaded image says of itself"
+
+
+def test_the_closed_loop_s_verdict_is_a_section_of_the_card() -> None:
+    image = pretrained()
+    facts = closed_loop_facts(image.to_bytes())
+    assert facts["verdict"].startswith("passed: worst upper end 1.024, 0.026 below the bound 1.05")
+    assert facts["99 % slowdown, leaves, predpid"].startswith("0.920 [0.908, 0.932]")
+    card = model_card(_card() | {"closed_loop": facts})
+    assert card.sections["closed loop"] == facts
+    other = dataclasses.replace(image, card={})
+    assert closed_loop_facts(other.to_bytes()) == {
+        "verdict": "not judged: precog model evaluate makes a record"
+    }
