@@ -10,7 +10,7 @@ the answer there. While a request is executed the next one waits.
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -27,15 +27,13 @@ from precog_spec.frames.bridge import (
 )
 
 from .access import BUS_TIMEOUT_CYCLES, BridgeAccess
+from .etherbone_registers import COUNT_BITS, HEADER_WORDS, ROWS, Registers
 
 __all__ = ["ANSWER_BYTE", "REQUEST_BYTE", "EtherboneBridge"]
 
 REQUEST_BYTE = data.StructLayout({"byte": 8, "last": 1, "error": 1})  # error counts with last
 ANSWER_BYTE = data.StructLayout({"byte": 8, "last": 1})
 
-_HEADER_WORDS = (PACKET_HEADER + RECORD_HEADER) // 4
-_ROWS = 256  # words of a request: 133 at most
-_COUNT_BITS = 12  # bytes of a datagram; 2060 are the most that a record can say
 _PROBE = 0
 _SPACES = 0b0110_0111
 _PROBE_HEAD = ETHERBONE_MAGIC << 16 | ETHERBONE_VERSION << 12 | 2 << 8 | ETHERBONE_SIZES
@@ -90,7 +88,7 @@ class EtherboneBridge(wiring.Component):
             {
                 "i": In(stream.Signature(REQUEST_BYTE)),
                 "o": Out(stream.Signature(ANSWER_BYTE)),
-                "length": Out(_COUNT_BITS),
+                "length": Out(COUNT_BITS),
                 "axil": Out(AxiLite(address_bits)),
             }
         )
@@ -98,182 +96,186 @@ class EtherboneBridge(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.access = access = self._access
-        m.submodules.request = request = Memory(shape=32, depth=_ROWS, init=[])
+        m.submodules.request = request = Memory(shape=32, depth=ROWS, init=[])
         m.submodules.answer = answer = Memory(shape=32, depth=2 * MOST_WORDS, init=[])
         wiring.connect(m, access.axil, wiring.flipped(self.axil))
-
-        # A request: its bytes, and of them the words of both headers.
-        count = Signal(_COUNT_BITS)
-        partial = Signal(24)
-        heads = [Signal(32, name=f"head_{n}") for n in range(_HEADER_WORDS)]
-        came = Cat(self.i.payload.byte, partial)
-        store = request.write_port()
-        m.d.comb += [store.addr.eq(count[2:]), store.data.eq(came)]
-
-        writes, reads = Signal(8), Signal(8)
-        m.d.comb += [writes.eq(heads[2][8:16]), reads.eq(heads[2][:8])]
-        verdict = self._judge(m, count, heads, writes, reads)
-
-        at = Signal(range(_ROWS))  # row that `word` is one cycle later
-        fetch = request.read_port()
-        word = fetch.data
-        m.d.comb += fetch.addr.eq(at)
-        address, value = Signal(34), Signal(32)
-        n = Signal(8)
-        ticket, last_ticket, last_reads = Signal(32), Signal(32), Signal(8)
+        r = Registers(access, request, answer)
+        came = Cat(self.i.payload.byte, r.partial)
+        m.d.comb += [
+            r.store.addr.eq(r.count[2:]),
+            r.store.data.eq(came),
+            r.writes.eq(r.heads[2][8:16]),
+            r.reads.eq(r.heads[2][:8]),
+        ]
+        verdict = self._judge(m, r.count, r.heads, r.writes, r.reads)
         behind = Signal(16)
-        stale = Signal()
         m.d.comb += [
-            behind.eq(last_ticket[:16] - word[:16]),
-            stale.eq((last_ticket[16:] == word[16:]) & (behind != 0) & ~behind[15]),
-            access.address.eq(address),
-            access.data.eq(value),
+            r.fetch.addr.eq(r.at),
+            behind.eq(r.last_ticket[:16] - r.word[:16]),
+            r.stale.eq((r.last_ticket[16:] == r.word[16:]) & (behind != 0) & ~behind[15]),
+            access.address.eq(r.address),
+            access.data.eq(r.value),
+            r.keep.addr.eq(Cat(r.n[:6], r.half)),
+            r.keep.data.eq(access.result),
+            r.again.addr.eq(Cat((r.index - (HEADER_WORDS + 1))[:6], r.half)),
+            self.length.eq(r.total << 2),
         ]
-        # Answers without a ticket do not push out the one that may be asked for again.
-        half = Signal()
-        keep = answer.write_port()
-        again = answer.read_port()
-        m.d.comb += [keep.addr.eq(Cat(n[:6], half)), keep.data.eq(access.result)]
-
-        probe = Signal()
-        index, total = Signal(8), Signal(8)  # words of the answer
-        m.d.comb += [
-            again.addr.eq(Cat((index - (_HEADER_WORDS + 1))[:6], half)),
-            self.length.eq(total << 2),
-        ]
-        out, lane = Signal(32), Signal(2)
-
-        def drop(kind: EtherboneFault) -> None:
-            m.d.comb += access.faults[kind].eq(1)
-            m.next = "RECEIVE"
-
         with m.FSM(name="etherbone"):
-            with m.State("RECEIVE"):
-                m.d.comb += self.i.ready.eq(1)
-                m.d.sync += [index.eq(0), lane.eq(0), n.eq(0), probe.eq(0)]
-                with m.If(self.i.valid):
-                    m.d.comb += store.en.eq((count[:2] == 3) & (count < 4 * _ROWS))
-                    m.d.sync += partial.eq(came)
-                    with m.If(~count.all()):
-                        m.d.sync += count.eq(count + 1)
-                    for place, head in enumerate(heads):
-                        with m.If(count == 4 * place + 3):
-                            m.d.sync += head.eq(came)
-                    with m.If(self.i.payload.last):
-                        m.next = "CHECK"
-                        with m.If(self.i.payload.error):
-                            m.d.sync += count.eq(0)
-                            drop(EtherboneFault.LENGTH)
-            with m.State("CHECK"):
-                m.d.sync += [count.eq(0), ticket.eq(0), half.eq(1)]
-                with m.If(verdict["probe"]):
-                    m.d.sync += [probe.eq(1), total.eq(PACKET_HEADER // 4)]
-                    m.next = "FETCH"
-                with m.Elif(verdict["short"]):
-                    drop(EtherboneFault.LENGTH)
-                with m.Elif(verdict["header"]):
-                    drop(EtherboneFault.HEADER)
-                with m.Elif(verdict["length"]):
-                    drop(EtherboneFault.LENGTH)
-                with m.Elif(verdict["partial"]):
-                    drop(EtherboneFault.PARTIAL)
-                with m.Elif(verdict["long"]):
-                    drop(EtherboneFault.LENGTH)
-                with m.Elif(reads != 0):
-                    m.d.sync += [
-                        at.eq(_HEADER_WORDS + Mux(writes != 0, writes + 1, 0)),
-                        total.eq(reads + (_HEADER_WORDS + 1)),
-                    ]
-                    m.next = "TICKET"
-                with m.Elif(writes != 0):
-                    m.d.sync += at.eq(_HEADER_WORDS)
-                    m.next = "BASE"
-                with m.Else():
-                    m.next = "RECEIVE"
-            with m.State("TICKET"):
-                m.next = "JUDGE"
-            with m.State("JUDGE"):
-                m.d.sync += [ticket.eq(word), half.eq(word == 0)]
-                with m.If((word != 0) & (word == last_ticket)):
-                    m.d.sync += total.eq(last_reads + (_HEADER_WORDS + 1))
-                    m.next = "FETCH"
-                with m.Elif((word != 0) & stale):
-                    drop(EtherboneFault.STALE)
-                with m.Elif(writes != 0):
-                    m.d.sync += at.eq(_HEADER_WORDS)
-                    m.next = "BASE"
-                with m.Else():
-                    m.d.sync += at.eq(at + 1)
-                    m.next = "PLACE"
-            with m.State("BASE"):
-                m.d.sync += at.eq(at + 1)
-                m.next = "BASED"
-            with m.State("BASED"):
-                m.d.sync += address.eq(word)
-                m.next = "VALUE"
-            with m.State("VALUE"):
-                m.d.sync += value.eq(word)
-                m.next = "WRITE"
-            with m.State("WRITE"):
-                m.d.comb += [access.stb.eq(1), access.write.eq(1)]
-                m.d.sync += at.eq(at + 1)
-                m.next = "WRITTEN"
-            with m.State("WRITTEN"):
-                m.d.comb += access.write.eq(1)
-                with m.If(access.ack):
-                    m.d.sync += [address.eq(address + 4), n.eq(n + 1)]
-                    m.next = "VALUE"
-                    with m.If(n == writes - 1):
-                        m.d.sync += [n.eq(0), at.eq(at + 1)]  # past the ticket
-                        m.next = "PLACE"
-                        with m.If(reads == 0):
-                            m.next = "RECEIVE"
-            with m.State("PLACE"):
-                m.next = "PLACED"
-            with m.State("PLACED"):
-                m.d.sync += [address.eq(word), at.eq(at + 1)]
-                m.next = "READ"
-            with m.State("READ"):
-                m.d.comb += access.stb.eq(1)
-                m.next = "TAKEN"
-            with m.State("TAKEN"), m.If(access.ack):
-                m.d.comb += keep.en.eq(1)
-                m.d.sync += n.eq(n + 1)
-                m.next = "PLACED"
-                with m.If(n == reads - 1):
-                    m.next = "FETCH"
-                    with m.If(ticket != 0):
-                        m.d.sync += [last_ticket.eq(ticket), last_reads.eq(reads)]
-            with m.State("FETCH"):
-                m.next = "LOAD"
-            with m.State("LOAD"):
-                m.d.sync += out.eq(again.data)
-                with m.Switch(index):
-                    for place, head in enumerate(
-                        (
-                            Mux(probe, Const(_PROBE_HEAD, 32), Const(_HEAD, 32)),
-                            Const(0, 32),
-                            Cat(Const(0, 8), (total - (_HEADER_WORDS + 1))[:8], Const(0x000F, 16)),
-                            ticket,
-                        )
-                    ):
-                        with m.Case(place):
-                            m.d.sync += out.eq(head)
-                m.next = "SEND"
-            with m.State("SEND"):
-                m.d.comb += [
-                    self.o.valid.eq(1),
-                    self.o.payload.byte.eq(out[24:]),
-                    self.o.payload.last.eq((index == total - 1) & lane.all()),
-                ]
-                with m.If(self.o.ready):
-                    m.d.sync += [out.eq(out << 8), lane.eq(lane + 1)]
-                    with m.If(lane.all()):
-                        m.d.sync += index.eq(index + 1)
-                        m.next = "FETCH"
-                    with m.If(self.o.payload.last):
-                        m.next = "RECEIVE"
+            self._receive(m, r, came)
+            self._check(m, r, verdict)
+            self._compare_tickets(m, r)
+            self._write(m, r)
+            self._read(m, r)
+            self._send(m, r)
         return m
+
+    @staticmethod
+    def _drop(m: Module, r: Registers, kind: EtherboneFault) -> None:
+        m.d.comb += r.access.faults[kind].eq(1)
+        m.next = "RECEIVE"
+
+    def _receive(self, m: Module, r: Registers, came: Value) -> None:
+        """Bytes of a request go to its RAM, and the words of both headers to registers."""
+        with m.State("RECEIVE"):
+            m.d.comb += self.i.ready.eq(1)
+            m.d.sync += [r.index.eq(0), r.lane.eq(0), r.n.eq(0), r.probe.eq(0)]
+            with m.If(self.i.valid):
+                m.d.comb += r.store.en.eq((r.count[:2] == 3) & (r.count < 4 * ROWS))
+                m.d.sync += r.partial.eq(came)
+                with m.If(~r.count.all()):
+                    m.d.sync += r.count.eq(r.count + 1)
+                for place, head in enumerate(r.heads):
+                    with m.If(r.count == 4 * place + 3):
+                        m.d.sync += head.eq(came)
+                with m.If(self.i.payload.last):
+                    m.next = "CHECK"
+                    with m.If(self.i.payload.error):
+                        m.d.sync += r.count.eq(0)
+                        self._drop(m, r, EtherboneFault.LENGTH)
+
+    def _check(self, m: Module, r: Registers, verdict: dict[str, Any]) -> None:
+        """A request is executed whole or not at all."""
+        with m.State("CHECK"):
+            m.d.sync += [r.count.eq(0), r.ticket.eq(0), r.half.eq(1)]
+            with m.If(verdict["probe"]):
+                m.d.sync += [r.probe.eq(1), r.total.eq(PACKET_HEADER // 4)]
+                m.next = "FETCH"
+            with m.Elif(verdict["short"]):
+                self._drop(m, r, EtherboneFault.LENGTH)
+            with m.Elif(verdict["header"]):
+                self._drop(m, r, EtherboneFault.HEADER)
+            with m.Elif(verdict["length"]):
+                self._drop(m, r, EtherboneFault.LENGTH)
+            with m.Elif(verdict["partial"]):
+                self._drop(m, r, EtherboneFault.PARTIAL)
+            with m.Elif(verdict["long"]):
+                self._drop(m, r, EtherboneFault.LENGTH)
+            with m.Elif(r.reads != 0):
+                m.d.sync += [
+                    r.at.eq(HEADER_WORDS + Mux(r.writes != 0, r.writes + 1, 0)),
+                    r.total.eq(r.reads + (HEADER_WORDS + 1)),
+                ]
+                m.next = "TICKET"
+            with m.Elif(r.writes != 0):
+                m.d.sync += r.at.eq(HEADER_WORDS)
+                m.next = "BASE"
+            with m.Else():
+                m.next = "RECEIVE"
+
+    def _compare_tickets(self, m: Module, r: Registers) -> None:
+        """The last ticket gets its answer again; an older one gets none."""
+        with m.State("TICKET"):
+            m.next = "JUDGE"
+        with m.State("JUDGE"):
+            m.d.sync += [r.ticket.eq(r.word), r.half.eq(r.word == 0)]
+            with m.If((r.word != 0) & (r.word == r.last_ticket)):
+                m.d.sync += r.total.eq(r.last_reads + (HEADER_WORDS + 1))
+                m.next = "FETCH"
+            with m.Elif((r.word != 0) & r.stale):
+                self._drop(m, r, EtherboneFault.STALE)
+            with m.Elif(r.writes != 0):
+                m.d.sync += r.at.eq(HEADER_WORDS)
+                m.next = "BASE"
+            with m.Else():
+                m.d.sync += r.at.eq(r.at + 1)
+                m.next = "PLACE"
+
+    def _write(self, m: Module, r: Registers) -> None:
+        """Words go to the bus, from the base address on."""
+        with m.State("BASE"):
+            m.d.sync += r.at.eq(r.at + 1)
+            m.next = "BASED"
+        with m.State("BASED"):
+            m.d.sync += r.address.eq(r.word)
+            m.next = "VALUE"
+        with m.State("VALUE"):
+            m.d.sync += r.value.eq(r.word)
+            m.next = "WRITE"
+        with m.State("WRITE"):
+            m.d.comb += [r.access.stb.eq(1), r.access.write.eq(1)]
+            m.d.sync += r.at.eq(r.at + 1)
+            m.next = "WRITTEN"
+        with m.State("WRITTEN"):
+            m.d.comb += r.access.write.eq(1)
+            with m.If(r.access.ack):
+                m.d.sync += [r.address.eq(r.address + 4), r.n.eq(r.n + 1)]
+                m.next = "VALUE"
+                with m.If(r.n == r.writes - 1):
+                    m.d.sync += [r.n.eq(0), r.at.eq(r.at + 1)]  # past the ticket
+                    m.next = "PLACE"
+                    with m.If(r.reads == 0):
+                        m.next = "RECEIVE"
+
+    def _read(self, m: Module, r: Registers) -> None:
+        """Each address is read, and its word kept for the answer."""
+        with m.State("PLACE"):
+            m.next = "PLACED"
+        with m.State("PLACED"):
+            m.d.sync += [r.address.eq(r.word), r.at.eq(r.at + 1)]
+            m.next = "READ"
+        with m.State("READ"):
+            m.d.comb += r.access.stb.eq(1)
+            m.next = "TAKEN"
+        with m.State("TAKEN"), m.If(r.access.ack):
+            m.d.comb += r.keep.en.eq(1)
+            m.d.sync += r.n.eq(r.n + 1)
+            m.next = "PLACED"
+            with m.If(r.n == r.reads - 1):
+                m.next = "FETCH"
+                with m.If(r.ticket != 0):
+                    m.d.sync += [r.last_ticket.eq(r.ticket), r.last_reads.eq(r.reads)]
+
+    def _send(self, m: Module, r: Registers) -> None:
+        """Headers, the ticket and the words kept leave, the first byte highest."""
+        with m.State("FETCH"):
+            m.next = "LOAD"
+        with m.State("LOAD"):
+            m.d.sync += r.out.eq(r.again.data)
+            with m.Switch(r.index):
+                for place, head in enumerate(
+                    (
+                        Mux(r.probe, Const(_PROBE_HEAD, 32), Const(_HEAD, 32)),
+                        Const(0, 32),
+                        Cat(Const(0, 8), (r.total - (HEADER_WORDS + 1))[:8], Const(0x000F, 16)),
+                        r.ticket,
+                    )
+                ):
+                    with m.Case(place):
+                        m.d.sync += r.out.eq(head)
+            m.next = "SEND"
+        with m.State("SEND"):
+            m.d.comb += [
+                self.o.valid.eq(1),
+                self.o.payload.byte.eq(r.out[24:]),
+                self.o.payload.last.eq((r.index == r.total - 1) & r.lane.all()),
+            ]
+            with m.If(self.o.ready):
+                m.d.sync += [r.out.eq(r.out << 8), r.lane.eq(r.lane + 1)]
+                with m.If(r.lane.all()):
+                    m.d.sync += r.index.eq(r.index + 1)
+                    m.next = "FETCH"
+                with m.If(self.o.payload.last):
+                    m.next = "RECEIVE"
 
     @staticmethod
     def _judge(
