@@ -15,7 +15,7 @@ from precog_sim.network.machine import prefetch, trailing_zeros
 from precog_sim.network.memory import LINE
 from precog_sim.network.net import Net
 
-__all__ = ["look_ahead", "next_bucket"]
+__all__ = ["ask", "look_ahead", "next_bucket"]
 
 _STATE_LINES = 4
 _TOLD_LINES = 3
@@ -41,7 +41,7 @@ def next_bucket(net: Net, bucket: int) -> int:
 
 
 @inlined
-def _ask(net: Net, row: int) -> None:
+def ask(net: Net, row: int) -> None:
     """Ask for what the event in `row` will touch."""
     kind = net.rec[row, Rec.KIND]
     if kind >= Kind.TX_DONE:
@@ -92,7 +92,7 @@ def look_ahead(net: Net, bucket: int) -> None:
         if there - bucket > net.cfg[Cfg.AHEAD]:
             return
         row = net.ctl[Ctl.AHEAD_ROW]
-        _ask(net, row)
+        ask(net, row)
         row = net.rec[row, Rec.NEXT]
     if row < 0:
         there = next_bucket(net, there + 1)

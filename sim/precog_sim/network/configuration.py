@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_sim.network.arrivals import arrivals_bits
 from precog_sim.network.control import Cfg, FCfg
 from precog_sim.network.law_tables import Laws
 from precog_sim.network.result import Record
@@ -26,6 +27,7 @@ def configuration(
     rows: Rows,
     watched: int,
     slots: int,
+    window_ps: int,
 ) -> tuple[_Table, NDArray[np.float64]]:
     """Integer and real constants of the run."""
     buffers, hints = scenario.buffers, scenario.hints
@@ -93,6 +95,7 @@ def configuration(
         Cfg.BUCKET_BITS: bits,
         Cfg.AHEAD: buckets_ahead(bits, ns3=ns3),
         Cfg.SLOT_MASK: slots - 1,
+        Cfg.ARRIVAL_BITS: arrivals_bits(window_ps),
         Cfg.HINT_ECHO: int(hints.echo),
         Cfg.HINT_LEAST: hints.least,
         Cfg.HINT_FIRST: hints.first,

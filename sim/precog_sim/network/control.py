@@ -79,7 +79,8 @@ class Cfg(IntEnum):
     HINT_START = 65  # starts may believe a level
     HINT_HOLD_PS = 66
     WAYS = 67  # switches in the rows of `Net.ways`; 0: there is no such table
-    WIDTH = 68
+    ARRIVAL_BITS = 68  # binary logarithm of the ps in a bucket of arrivals
+    WIDTH = 69
 
 
 class FCfg(IntEnum):
@@ -143,6 +144,10 @@ class Ctl(IntEnum):
     BEGUN = 49
     DONE_AT = 50  # ps: the last of DONE
     PART = 51  # the partition
+    SOON = 52  # ps: no event in the wheel is due before
+    ARRIVAL = 53  # the next one of the sorted arrivals
+    ARRIVALS = 54  # their number
+    UNTIL = 55  # ps: what arrives before is scheduled
     WIDTH = 56
 
 

@@ -12,6 +12,7 @@ come that far.
 
 from enum import IntEnum
 
+from precog_sim.network.arrivals import gather
 from precog_sim.network.control import Cfg, Ctl, Err, Halt
 from precog_sim.network.jit import compiled, inlined, outlined
 from precog_sim.network.kernel import advance
@@ -29,7 +30,7 @@ from precog_sim.network.machine import add, exchange, load, rest, unchecked
 from precog_sim.network.memory import LINE
 from precog_sim.network.net import Net, Table
 from precog_sim.network.pool import give_back
-from precog_sim.network.wheel import schedule, soonest
+from precog_sim.network.wheel import soonest
 
 __all__ = ["STEP_PS", "Bound", "Crew", "Status", "work"]
 
@@ -77,6 +78,9 @@ def _member(run: Net, k: int, parity: int) -> Net:
         bits=unchecked(run.bits[k], 0),
         heap=unchecked(run.heap[k], 3),
         stock=run.stock,
+        arrivals=unchecked(run.arrivals[k], 2),
+        unsorted=unchecked(run.unsorted[k], 2),
+        tally=unchecked(run.tally[k], 0),
         outbox=unchecked(run.outbox[parity], 2),
         posted=unchecked(run.posted[parity, k], 0),
         places=unchecked(run.places[k], 0),
@@ -145,16 +149,6 @@ def _member(run: Net, k: int, parity: int) -> Net:
 
 
 @inlined
-def _take_up(net: Net, run: Net, k: int, parity: int) -> None:
-    """Schedule the packets that other partitions put down."""
-    for sender in range(run.ctl.shape[0]):
-        first = run.places[sender, k]
-        for at in range(first, first + run.posted[parity, sender, k]):
-            schedule(net, run.outbox[parity, at, 0], run.outbox[parity, at, 1])
-        run.posted[parity, sender, k] = 0
-
-
-@inlined
 def _idle(run: Net, k: int, parity: int, until: int) -> bool:
     """Whether nothing happens in partition `k` before `until`, and nothing has come for it."""
     if run.ctl[k, Ctl.BEGUN] == 0 or run.ctl[k, Ctl.HALT] != Halt.NONE:
@@ -168,16 +162,18 @@ def _idle(run: Net, k: int, parity: int, until: int) -> bool:
 
 
 @outlined
-def _turn(run: Net, k: int, parity: int, until: int) -> None:
-    """Advance partition `k` to the end of the window."""
+def _turn(run: Net, k: int, parity: int, until: int, longest: int) -> None:
+    """Advance partition `k` to the end of the window, which is at most `longest` ps long."""
     if _idle(run, k, 1 - parity, until):
         return
     net = _member(run, k, parity)
-    _take_up(net, run, k, 1 - parity)
+    net.ctl[Ctl.UNTIL] = until if net.cfg[Cfg.NS3] == 0 else _NEVER
+    gather(net, run, k, 1 - parity, until - longest)
     net.ctl[Ctl.SOONEST] = _NEVER
     advance(net, until)
     give_back(net)
-    net.ctl[Ctl.SOONEST] = min(net.ctl[Ctl.SOONEST], soonest(net))
+    left = net.arrivals[net.ctl[Ctl.ARRIVAL], 0]
+    net.ctl[Ctl.SOONEST] = min(net.ctl[Ctl.SOONEST], left, soonest(net))
 
 
 @outlined
@@ -213,12 +209,13 @@ def work(run: Net, crew: Table, thread: int) -> None:
     count = run.ctl.shape[0]
     threads = crew[Crew.THREADS]
     first = thread * count // threads
+    longest = min(crew[Crew.LOOKAHEAD], STEP_PS)
     while crew[Crew.STATUS] == Status.RUN:
         window = crew[Crew.WINDOW]
         for n in range(count):
             k = (first + n) % count
             if exchange(crew, Crew.CLAIM + LINE * k, window) != window:
-                _turn(run, k, window & 1, crew[Crew.UNTIL])
+                _turn(run, k, window & 1, crew[Crew.UNTIL], longest)
         if add(crew, Crew.ARRIVED, 1) + 1 == threads:
             crew[Crew.ARRIVED] = 0
             _next_window(run, crew)

@@ -7,6 +7,7 @@ in ns3 timing always, because ns-3 does and equal times are served in the order 
 
 from precog_sim.network.acknowledged import acknowledged, timed_out
 from precog_sim.network.answers import answer_timer
+from precog_sim.network.arrivals import take
 from precog_sim.network.control import Cfg, Ctl, Halt, Own
 from precog_sim.network.faults import link_changes, schedule_outages, wire_lost
 from precog_sim.network.forecasts import hear_peer, visit_queues
@@ -21,7 +22,7 @@ from precog_sim.network.port import onto_wire, tx_done_row, tx_ps
 from precog_sim.network.receiver import receive_data, release_followers
 from precog_sim.network.switch import something_waits, switch_arrive, switch_next
 from precog_sim.network.watch import count_once, probe, sample_depths
-from precog_sim.network.wheel import pop, schedule
+from precog_sim.network.wheel import schedule
 
 __all__ = ["advance"]
 
@@ -59,7 +60,7 @@ def advance(net: Net, until: int) -> None:
     if net.ctl[Ctl.BEGUN] == 0:
         _begin(net)
     while net.ctl[Ctl.ERROR] == 0:
-        row = pop(net, until)
+        row = take(net, until)
         if row < 0:
             break
         now = net.rec[row, Rec.TIME]

@@ -153,7 +153,7 @@ class PortCol(IntEnum):
     SHIFT = 12  # of the dynamic PFC threshold
     TURN = 13  # the priority whose turn it is
     GIVEN = 14  # it has been given its bytes
-    BEYOND = 15  # partition of the peer, where that is another; -1: it is in the same
+    BEYOND = 15  # partition of the peer
     WIDTH = 16
 
 

@@ -6,6 +6,7 @@ which they are taken up does not matter: events of one time have an order of the
 
 from precog_sim.network.control import Ctl, Err
 from precog_sim.network.jit import inlined
+from precog_sim.network.layout import Rec
 from precog_sim.network.net import Net
 
 __all__ = ["post"]
@@ -20,8 +21,9 @@ def post(net: Net, row: int, to: int, t: int) -> None:
         net.ctl[Ctl.ERROR] = Err.MAIL
         net.ctl[Ctl.ERROR_VALUE] = n
         return
-    net.outbox[at, 0] = row
-    net.outbox[at, 1] = t
+    net.rec[row, Rec.TIME] = t
+    net.outbox[at, 0] = t
+    net.outbox[at, 1] = net.rec[row, Rec.PORT] << 32 | row
     net.posted[to] = n + 1
     if t < net.ctl[Ctl.SOONEST]:
         net.ctl[Ctl.SOONEST] = t

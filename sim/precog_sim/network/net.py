@@ -28,8 +28,11 @@ class Net(NamedTuple):
     bits: Table  # a bit for each bucket: it is not empty
     heap: Table  # [n, 3]: time, sequence, record of events beyond the wheel
     stock: Table  # [Stock]: records that no partition has
-    # packets that go to other partitions in this window
-    outbox: Table  # [place, 2]: record, time
+    arrivals: Table  # [place, 2]: time, port and record of packets, by time; then the end of time
+    unsorted: Table  # the same as they come
+    tally: NDArray[np.int32]  # [bucket]: how many of them
+    # packets that arrive after this window
+    outbox: Table  # [place, 2]: time, port and record
     posted: NDArray[np.int32]  # [partition]: how many in this one's places for it
     places: NDArray[np.int32]  # [partition]: first of them
     # the network

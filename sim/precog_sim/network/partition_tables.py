@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_sim.network.arrivals import BUCKETS, SPARE
 from precog_sim.network.congestion import LawSetup
 from precog_sim.network.crew import STEP_PS, Bound, Crew
 from precog_sim.network.layout import FlowCol, PortCol
@@ -15,10 +16,12 @@ from precog_sim.network.result import Record
 from precog_sim.network.rows import Rows
 from precog_sim.network.scenario import Scenario
 from precog_sim.network.switch import PFC_BYTES
+from precog_sim.network.tables import NEVER
 
 __all__ = ["SLOTS", "crew_table", "partition_tables", "why_whole"]
 
 SLOTS = 1 << 15  #: buckets of the wheel of a network that is not divided
+_ROOM = 4  # windows of packets that may be sorted
 _SLOTS = 1 << 12  # of a part's: they stay in a core's cache
 _Table = NDArray[np.int64]
 
@@ -58,7 +61,7 @@ def partition_tables(
     topology = scenario.topology
     parts = split.of[port[:, PortCol.NODE]]
     beyond = parts[port[:, PortCol.PEER]]
-    port[:, PortCol.BEYOND] = np.where(beyond == parts, -1, beyond)
+    port[:, PortCol.BEYOND] = beyond
     order = np.argsort(starts, kind="stable").astype(np.int64)
     order = order[flow[order, FlowCol.WAITS] == 0]
     mine = np.flatnonzero(port[:, PortCol.NODE] >= topology.hosts)
@@ -78,12 +81,18 @@ def partition_tables(
     wheel = lined((count, slots), np.int32)
     wheel[...] = -1
     places = _places(scenario, split, port, parts, least_bytes)
+    room = _ROOM * int(np.diff(places).sum(axis=0).max())
+    arrivals = sparse((count, room + SPARE, 2))
+    arrivals[:, 0, 0] = NEVER
     return {
         "bounds": bounds,
         "parts": parts,
         "order": order[np.argsort(sender[order], kind="stable")],
         "mine": mine[np.argsort(parts[mine], kind="stable")],
         "stock": stock,
+        "arrivals": arrivals,
+        "unsorted": sparse((count, room, 2)),
+        "tally": lined((count, BUCKETS), np.int32),
         "wheel": wheel,
         "bits": lined((count, slots // 64)),
         "heap": sparse((count, rows.total, 3)),
@@ -101,7 +110,7 @@ def _places(
     all that the links between them can send in a window."""
     room = np.zeros((split.count, split.count), dtype=np.int64)
     window = min(split.lookahead_ps, STEP_PS)
-    for p in np.flatnonzero(port[:, PortCol.BEYOND] >= 0):
+    for p in range(len(port)):
         least_ps = min(least_bytes, PFC_BYTES) * 8_000_000 / port[p, PortCol.MBPS]
         room[parts[p], port[p, PortCol.BEYOND]] += int(window / least_ps) + 2
     ends = np.cumsum(room).reshape(room.shape)

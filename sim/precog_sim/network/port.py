@@ -1,6 +1,6 @@
 """Ports: their timers, times on the wire and between packets, and where a packet goes then."""
 
-from precog_sim.network.control import Cfg
+from precog_sim.network.control import Cfg, Ctl
 from precog_sim.network.jit import inlined
 from precog_sim.network.layout import PortCol, Rec
 from precog_sim.network.mail import post
@@ -44,8 +44,7 @@ def onto_wire(net: Net, row: int, p: int, done: int) -> None:
     """The last bit of the packet in `row` leaves port `p` at `done`."""
     net.rec[row, Rec.PORT] = net.port[p, PortCol.PEER]
     t = done + net.port[p, PortCol.DELAY]
-    to = net.port[p, PortCol.BEYOND]
-    if to < 0:
+    if t < net.ctl[Ctl.UNTIL]:
         schedule(net, row, t)
     else:
-        post(net, row, to, t)
+        post(net, row, net.port[p, PortCol.BEYOND], t)

@@ -10,6 +10,7 @@ from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
 from precog_sim.network.checks import check_hops, refuse_broken
 from precog_sim.network.configuration import configuration
 from precog_sim.network.congestion import CongestionControl, LinkFacts
+from precog_sim.network.crew import STEP_PS
 from precog_sim.network.fault_tables import fault_tables
 from precog_sim.network.hints import hint_tables
 from precog_sim.network.law_tables import Laws
@@ -149,6 +150,7 @@ def prepare(
         rows=rows,
         watched=kept.watched.size,
         slots=int(parted["wheel"].shape[1]),
+        window_ps=min(split.lookahead_ps, STEP_PS),
     )
     ctl = controls(rows, record, topology.hosts + topology.switches, seed)
     echoes = law.scores is not None and law.scores.echo

@@ -45,7 +45,7 @@ def port_tables(scenario: Scenario) -> tuple[_Table, NDArray[np.float64]]:
     topology = scenario.topology
     links = topology.links
     port = lined((2 * len(links), PortCol.WIDTH))
-    port[:, [PortCol.WAKE, PortCol.HIGH_HEAD, PortCol.HIGH_TAIL, PortCol.BEYOND]] = -1
+    port[:, [PortCol.WAKE, PortCol.HIGH_HEAD, PortCol.HIGH_TAIL]] = -1
     port_f = np.zeros(2 * len(links))
     for k, link in enumerate(links):
         for end, node in enumerate((link.a, link.b)):

@@ -186,6 +186,8 @@ def _sort(net: Net, slot: int) -> None:
 def schedule(net: Net, row: int, t: int) -> None:
     """Let record `row` be due at `t` ps (not before the present)."""
     net.rec[row, Rec.TIME] = t
+    if t < net.ctl[Ctl.SOON]:
+        net.ctl[Ctl.SOON] = t
     bucket = t >> net.cfg[Cfg.BUCKET_BITS]
     ahead = bucket - net.ctl[Ctl.BUCKET]
     if ahead > net.cfg[Cfg.SLOT_MASK]:
@@ -223,8 +225,12 @@ def cancel(net: Net, row: int) -> None:
 
 
 @inlined
-def pop(net: Net, until: int) -> int:
-    """The record that is due next, taken out; -1: nothing is due before `until` ps."""
+def pop(net: Net, until: int, rival: int = -1) -> int:
+    """The record that is due next, taken out; -1: nothing is due before `until` ps.
+
+    The record `rival`, which is not in the wheel, is due at that time: one that goes before it is
+    taken, too.
+    """
     bucket = net.ctl[Ctl.BUCKET]
     slot = bucket & net.cfg[Cfg.SLOT_MASK]
     row = int(net.wheel[slot])
@@ -232,10 +238,12 @@ def pop(net: Net, until: int) -> int:
         bucket = next_bucket(net, bucket)
         if bucket < 0:
             if net.ctl[Ctl.HEAP] == 0:
+                net.ctl[Ctl.SOON] = _NEVER
                 return -1
             bucket = net.heap[0, 0] >> net.cfg[Cfg.BUCKET_BITS]
         bits = net.cfg[Cfg.BUCKET_BITS]
-        if bucket << bits >= until:
+        if bucket << bits > until:
+            net.ctl[Ctl.SOON] = bucket << bits
             return -1
         net.ctl[Ctl.BUCKET] = bucket
         while net.ctl[Ctl.HEAP] > 0 and (net.heap[0, 0] >> bits) - bucket <= net.cfg[Cfg.SLOT_MASK]:
@@ -244,7 +252,9 @@ def pop(net: Net, until: int) -> int:
         slot = bucket & net.cfg[Cfg.SLOT_MASK]
         _sort(net, slot)
         row = int(net.wheel[slot])
-    if net.rec[row, Rec.TIME] >= until:
+    due = net.rec[row, Rec.TIME]
+    net.ctl[Ctl.SOON] = due
+    if due >= until and (due > until or rival < 0 or not _first_of(net.rec, row, rival)):
         return -1
     look_ahead(net, bucket)
     after = net.rec[row, Rec.NEXT]
