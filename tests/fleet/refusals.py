@@ -294,8 +294,7 @@ REFUSED: dict[str, dict[str, Cases]] = {
             ("{models} {empty} --live {empty}", "{empty} must be a folder of models, but is empty"),
             ("{models} {empty} --live nobody", "shipped models: queue-1rtt"),
         ),
-        "seeds": (("{models} {empty} --seeds 0", "greater than or equal to 1, not '0'"),),
-        "scale": (("{models} {empty} --scale nan", "scale must be above 0 and at most 100, not"),),
+        "seeds": (("{models} {empty} --seeds 0", "greater than or equal to 2, not '0'"),),
     },
     "repository init": {
         "folder": _before(_USED, "-k {new}"),
@@ -364,7 +363,7 @@ REFUSED: dict[str, dict[str, Cases]] = {
         "asks": ((f"{_TRAINER} --asks 0", "greater than or equal to 1, not '0'"),),
         "pause": ((f"{_TRAINER} --pause -1", "pause must be in 0..1e8, not -1"),),
         "hours": ((f"{_TRAINER} --hours nan", "hours must be in 0..1e8, not nan"),),
-        "seeds": ((f"{_TRAINER} --seeds 0", "greater than or equal to 1, not '0'"),),
+        "seeds": ((f"{_TRAINER} --seeds 0", "greater than or equal to 2, not '0'"),),
         "workers": ((f"{_TRAINER} --workers 0", "greater than or equal to 1, not '0'"),),
         **{
             name: tuple(
