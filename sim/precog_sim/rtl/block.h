@@ -59,9 +59,15 @@ struct Block {
         top.clk = 1;
         top.eval();
         ++cycles;
-        settled = false;
     }
 };
+
+// The block that a caller is about to change.
+inline Block* changing(void* handle) {
+    Block* block = static_cast<Block*>(handle);
+    block->settled = false;
+    return block;
+}
 
 API void* block_new(void) { return new (std::nothrow) Block; }
 API void block_free(void* handle) { delete static_cast<Block*>(handle); }
@@ -71,10 +77,8 @@ API int64_t block_bytes(void* handle, int64_t n) { return static_cast<Block*>(ha
 API const char* block_fault(void* handle) { return static_cast<Block*>(handle)->fault; }
 API int64_t block_cycles(void* handle) { return static_cast<Block*>(handle)->cycles; }
 API void block_poke(void* handle, int64_t n, const uint8_t* value) {
-    Block* block = static_cast<Block*>(handle);
-    const Port& port = block->ports[n];
+    const Port& port = changing(handle)->ports[n];
     std::memcpy(port.at, value, port.bytes);
-    block->settled = false;
 }
 API const uint8_t* block_at(void* handle, int64_t n) { return static_cast<Block*>(handle)->ports[n].at; }
 API void block_settle(void* handle) {
@@ -83,5 +87,5 @@ API void block_settle(void* handle) {
     block->settled = true;
 }
 API void block_tick(void* handle, int64_t n) {
-    for (Block* block = static_cast<Block*>(handle); n > 0; --n) block->tick();
+    for (Block* block = changing(handle); n > 0; --n) block->tick();
 }

@@ -13,8 +13,7 @@ API int64_t event_run(void* handle, int64_t i_payload, int64_t i_valid, int64_t 
                       const uint8_t* events, int64_t n_watched, const int64_t* watched,
                       uint8_t* results, int64_t* latency, uint64_t seed, int64_t idle_256,
                       int64_t stall_256, int64_t watchdog) {
-    Block* block = static_cast<Block*>(handle);
-    block->settled = false;
+    Block* block = changing(handle);
     std::vector<Port>& ports = block->ports;
     Random random(seed);
     std::vector<int64_t> taken(count);

@@ -22,8 +22,7 @@ API int64_t feed_run(void* handle, int64_t n_feeds, Feed* feeds, int64_t o_valid
                      int64_t count, int64_t n_watched, const int64_t* watched, uint8_t* results,
                      int64_t strobes, int64_t* counts, uint64_t seed, int64_t idle_256,
                      int64_t stall_256, int64_t watchdog) {
-    Block* block = static_cast<Block*>(handle);
-    block->settled = false;
+    Block* block = changing(handle);
     std::vector<Port>& ports = block->ports;
     Random random(seed);
     std::vector<bool> offered(n_feeds, false);

@@ -56,8 +56,7 @@ struct Monitor {
 API int64_t packet_run(void* handle, int64_t n_sources, Source* sources, int64_t n_sinks, Sink* sinks,
                        int64_t n_monitors, Monitor* monitors, int64_t n_clocks, const int64_t* clocks,
                        const uint64_t* steps, uint64_t seed, int64_t settle, int64_t watchdog) {
-    Block* block = static_cast<Block*>(handle);
-    block->settled = false;
+    Block* block = changing(handle);
     std::vector<Port>& ports = block->ports;
     Random random(seed);
     struct Offer { bool on = false; int64_t at = 0; };

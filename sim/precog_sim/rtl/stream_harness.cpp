@@ -42,8 +42,7 @@ struct Monitor {
 API int64_t stream_run(void* handle, int64_t count, int64_t n_sources, Source* sources, Sink* sink,
                        Monitor* monitor, int64_t clock, int64_t clock_bits, uint64_t seed,
                        int64_t watchdog) {
-    Block* block = static_cast<Block*>(handle);
-    block->settled = false;
+    Block* block = changing(handle);
     std::vector<Port>& ports = block->ports;
     Random random(seed);
     std::vector<uint8_t> held(ports[sink->payload].bytes);
