@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = [
     "AGAINST",
@@ -59,9 +59,17 @@ def sealed(found: Mapping[str, Any]) -> dict[str, Any]:
     return plain | {"sha256": _digest(plain)}
 
 
-def _bounded(loop: Mapping[str, Any]) -> list[tuple[float | None, str]]:
-    """Upper 95 % ends that count, and the measure, law, network and comparison of each."""
-    found: list[tuple[float | None, str]] = []
+class _End(NamedTuple):
+    """An upper 95 % end that counts: of which measure, law and network, against what."""
+
+    high: float | None
+    where: str
+    to: str
+    false: str
+
+
+def _bounded(loop: Mapping[str, Any]) -> list[_End]:
+    found = []
     for row in loop["results"]:
         others = (*AGAINST, *(name for name in (_LIVE, *FALSE) if name in row))
         for other in dict.fromkeys(others):
@@ -69,7 +77,7 @@ def _bounded(loop: Mapping[str, Any]) -> list[tuple[float | None, str]]:
             false = f", if {FALSE[other]}" if other in FALSE else ""
             for name, ratio in row[other].items():
                 where = f"{name} under {row['law']} in {row['network']}"
-                found.append((ratio["high"], f"{where}|{to}|{false}"))
+                found.append(_End(ratio["high"], where, to, false))
     return found
 
 
@@ -85,10 +93,9 @@ def loop_failures(loop: Mapping[str, Any], bound: float) -> list[str]:
         A row lacks a ratio of `AGAINST`.
     """
     failed = []
-    for high, text in _bounded(loop):
+    for high, where, to, false in _bounded(loop):
         if high is not None and high <= bound:
             continue
-        where, to, false = text.split("|")
         told = "none" if high is None else f"{high:.3f}"
         failed.append(f"{where} must be at most {bound:g} times that of {to}, not {told}{false}")
     return failed
@@ -97,12 +104,12 @@ def loop_failures(loop: Mapping[str, Any], bound: float) -> list[str]:
 def verdict_of(found: Mapping[str, Any]) -> str:
     """The verdict on a record's figures in one sentence: passed or not, and by how much."""
     bound = found["bound"]
-    ends = [(high, text) for high, text in _bounded(found["closed_loop"]) if high is not None]
+    ends = [end for end in _bounded(found["closed_loop"]) if end.high is not None]
     failed = loop_failures(found["closed_loop"], bound)
     if not ends:
         return "not passed: no measure has an interval"
-    high, text = max(ends)
-    where, to, false = text.split("|")
+    high, where, to, false = max(ends)
+    assert high is not None
     margin = f"{abs(high - bound):.3f} {'above' if high > bound else 'below'} the bound {bound:g}"
     few = "1 figure fails" if len(failed) == 1 else f"{len(failed)} figures fail"
     verdict = f"not passed, {few}" if failed else "passed"
