@@ -10,6 +10,7 @@ All else, timers and packets on short links, is in the wheel. `take` merges the 
 from precog_sim.network.ahead import ask
 from precog_sim.network.control import Cfg, Ctl
 from precog_sim.network.jit import inlined, outlined
+from precog_sim.network.layout import NEVER
 from precog_sim.network.machine import prefetch
 from precog_sim.network.memory import LINE
 from precog_sim.network.net import Net
@@ -22,7 +23,6 @@ SPARE = 32  #: entries behind the last one, which may be asked for
 _FAR, _NEAR = 12, 6  # entries ahead: a record is asked for, and what it names
 _ROW_BITS = 32
 _ROW_MASK = (1 << _ROW_BITS) - 1
-_NEVER = 1 << 62
 
 
 def arrivals_bits(window_ps: int) -> int:
@@ -102,7 +102,7 @@ def gather(net: Net, run: Net, k: int, parity: int, base: int) -> None:
     if n > 0:
         _scatter(net, n, base)
         _insert(net, n)
-    net.arrivals[n, 0] = _NEVER
+    net.arrivals[n, 0] = NEVER
     net.ctl[Ctl.ARRIVAL] = 0
     net.ctl[Ctl.ARRIVALS] = n
 

@@ -17,6 +17,7 @@ from precog_sim.network.control import Cfg, Ctl, Err, Halt
 from precog_sim.network.jit import compiled, inlined, outlined
 from precog_sim.network.kernel import advance
 from precog_sim.network.layout import (
+    NEVER,
     AnswerCol,
     FaultCol,
     FlowCol,
@@ -35,7 +36,6 @@ from precog_sim.network.wheel import soonest
 __all__ = ["STEP_PS", "Bound", "Crew", "Status", "work"]
 
 STEP_PS = 1_000_000  #: windows do not reach over multiples of it, and runs end at one
-_NEVER = 1 << 62
 _PATIENCE = 1000  # looks at a word before another thread may have the processor
 
 
@@ -167,9 +167,9 @@ def _turn(run: Net, k: int, parity: int, until: int, longest: int) -> None:
     if _idle(run, k, 1 - parity, until):
         return
     net = _member(run, k, parity)
-    net.ctl[Ctl.UNTIL] = until if net.cfg[Cfg.NS3] == 0 else _NEVER
+    net.ctl[Ctl.UNTIL] = until if net.cfg[Cfg.NS3] == 0 else NEVER
     gather(net, run, k, 1 - parity, until - longest)
-    net.ctl[Ctl.SOONEST] = _NEVER
+    net.ctl[Ctl.SOONEST] = NEVER
     advance(net, until)
     give_back(net)
     left = net.arrivals[net.ctl[Ctl.ARRIVAL], 0]
@@ -181,7 +181,7 @@ def _next_window(run: Net, crew: Table) -> None:
     """All partitions have come to the window's end: make the next one."""
     done = 0
     done_at = 0
-    due = _NEVER
+    due = NEVER
     for k in range(run.ctl.shape[0]):
         halt = run.ctl[k, Ctl.HALT]
         if run.ctl[k, Ctl.ERROR] != Err.NONE or halt == Halt.DONE:
@@ -197,7 +197,7 @@ def _next_window(run: Net, crew: Table) -> None:
     end = run.cfg[Cfg.HORIZON] + 1
     if done == run.cfg[Cfg.FLOWS]:
         end = min(end, (done_at // STEP_PS + 1) * STEP_PS)
-    if due == _NEVER or begin >= end:
+    if due == NEVER or begin >= end:
         crew[Crew.STATUS] = Status.END
         return
     crew[Crew.UNTIL] = min(begin + crew[Crew.LOOKAHEAD], (begin // STEP_PS + 1) * STEP_PS, end)

@@ -9,6 +9,7 @@ from precog_sim.network.control import Cfg, Ctl, Err
 from precog_sim.network.jit import inlined, outlined
 from precog_sim.network.laws import sent, start_law
 from precog_sim.network.layout import (
+    NEVER,
     TIMERS,
     FlowCol,
     Kind,
@@ -45,7 +46,6 @@ __all__ = [
     "wake_earlier",
 ]
 
-_NEVER = 1 << 62
 _BYTES = int(EventKind.BYTES)
 _ARRIVAL, _DEPARTURE = int(QueueEvent.ARRIVAL), int(QueueEvent.DEPARTURE)
 
@@ -163,12 +163,12 @@ def _may_send(net: Net, f: int) -> bool:
 def pick(net: Net, q: int, now: int) -> tuple[int, int]:
     """The flow of a host's priority `q` that may send now, -1: none; and when one may, if none."""
     ns3 = net.cfg[Cfg.NS3] != 0
-    soonest = _NEVER
+    soonest = NEVER
     chosen = -1
     ring = net.prio[q, PrioCol.RING]
     if ring < 0:
         return chosen, soonest
-    finished = _NEVER
+    finished = NEVER
     first, place = at_turn(net, q)
     f = first
     while True:
@@ -190,7 +190,7 @@ def pick(net: Net, q: int, now: int) -> tuple[int, int]:
         if f == first:
             break
         place = 0 if f == ring else place + 1
-    if finished < _NEVER:
+    if finished < NEVER:
         clear_finished(net, q, finished)
     return chosen, soonest
 
@@ -199,7 +199,7 @@ def pick(net: Net, q: int, now: int) -> tuple[int, int]:
 def _pick_priority(net: Net, p: int, now: int) -> tuple[int, int]:
     """As `pick`, of all priorities of host port `p`."""
     count = net.cfg[Cfg.PRIORITIES]
-    soonest = _NEVER
+    soonest = NEVER
     for c in range(count):
         f, due = pick(net, p * count + c, now)
         if now < due:  # a priority that is paused does not keep others from waking
@@ -244,7 +244,7 @@ def host_next(net: Net, p: int, now: int) -> int:
     else:
         chosen, soonest = _pick_priority(net, p, now)
     if chosen < 0:
-        if now < soonest < _NEVER and not (ns3 and net.port[p, PortCol.WAKE] >= 0):
+        if now < soonest < NEVER and not (ns3 and net.port[p, PortCol.WAKE] >= 0):
             wake(net, p, soonest)
         return -1
     row = allocate(net)

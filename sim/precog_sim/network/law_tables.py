@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from precog_sim.network.congestion import LawSetup, LinkFacts
 from precog_sim.network.ecn import Ecn
-from precog_sim.network.layout import FlowCol, LawCol, PortCol, Telemetry, Window
+from precog_sim.network.layout import NEVER, FlowCol, LawCol, PortCol, Telemetry, Window
 from precog_sim.network.memory import LINE, lined
 from precog_sim.network.program import EVENT_WORDS, word
 from precog_sim.network.scenario import Scenario
@@ -26,7 +26,6 @@ _EVENTS = {
     "on_score": LawCol.SCORE,
 }
 _BPS = 8e9  # bit/s of a byte per ns
-_NEVER = 1 << 62
 _Table = NDArray[np.int64]
 _Reals = NDArray[np.float64]
 
@@ -96,7 +95,7 @@ class Laws:
     def marking(self, scenario: Scenario, port: _Table) -> _Table:
         """Queues [law, port x priority, 2] from which packets are marked, above which all are."""
         count = scenario.priorities.count
-        table = np.full((len(self.setups), len(port), count, 2), _NEVER, dtype=np.int64)
+        table = np.full((len(self.setups), len(port), count, 2), NEVER, dtype=np.int64)
         host_mbps = scenario.topology.host_gbps * 1000
         for k, c, ecn in self._markings(scenario):
             for p in range(len(port)):

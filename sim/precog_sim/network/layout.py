@@ -7,6 +7,7 @@ The kernel's state is a few int64 tables, so that one compiled function serves e
 from enum import IntEnum
 
 __all__ = [
+    "NEVER",
     "TIMERS",
     "AnswerCol",
     "FaultCol",
@@ -30,6 +31,8 @@ __all__ = [
     "Telemetry",
     "Window",
 ]
+
+NEVER = 1 << 62  #: ps: an event that does not come, the start of a flow that has not begun
 
 TIMERS = 3  #: of a flow's law
 

@@ -9,10 +9,9 @@ from precog_sim.network.alone import alone_us
 from precog_sim.network.congestion import LawSetup
 from precog_sim.network.control import Ctl, Err
 from precog_sim.network.crew import Bound
-from precog_sim.network.layout import FlowCol, HintCol, MessageCol, PortCol, PrioCol
+from precog_sim.network.layout import NEVER, FlowCol, HintCol, MessageCol, PortCol, PrioCol
 from precog_sim.network.prepare import Prepared
 from precog_sim.network.result import Result, SimulationError
-from precog_sim.network.tables import NEVER
 
 __all__ = ["outcome"]
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_sim.network.layout import NEVER
 from precog_sim.network.topology import Topology
 
 __all__ = ["Partition", "partition", "whole"]
 
 _LEAST_PS = 200_000  # shorter links do not cross: their windows would hold too few events
 _MOST = 32
-_NEVER = 1 << 62
 _Ints = NDArray[np.int64]
 
 
@@ -38,7 +38,7 @@ class Partition:
 
 def whole(topology: Topology) -> Partition:
     """Everything in one part."""
-    return Partition(1, np.zeros(topology.hosts + topology.switches, dtype=np.int64), _NEVER)
+    return Partition(1, np.zeros(topology.hosts + topology.switches, dtype=np.int64), NEVER)
 
 
 def partition(topology: Topology, most: int = _MOST) -> Partition:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from precog_sim.network.arrivals import BUCKETS, SPARE
 from precog_sim.network.congestion import LawSetup
 from precog_sim.network.crew import STEP_PS, Bound, Crew
-from precog_sim.network.layout import FlowCol, PortCol
+from precog_sim.network.layout import NEVER, FlowCol, PortCol
 from precog_sim.network.memory import LINE, lined, sparse
 from precog_sim.network.partition import Partition
 from precog_sim.network.pool import Stock, stock_words
@@ -16,7 +16,6 @@ from precog_sim.network.result import Record
 from precog_sim.network.rows import Rows
 from precog_sim.network.scenario import Scenario
 from precog_sim.network.switch import PFC_BYTES
-from precog_sim.network.tables import NEVER
 
 __all__ = ["SLOTS", "crew_table", "partition_tables", "why_whole"]
 

@@ -9,6 +9,7 @@ from precog_sim.network.buffer_rules import headroom_bytes, static_threshold
 from precog_sim.network.congestion import LawSetup
 from precog_sim.network.ecmp import FIRST_PORT
 from precog_sim.network.layout import (
+    NEVER,
     FlowCol,
     MessageCol,
     PortCol,
@@ -21,7 +22,6 @@ from precog_sim.network.topology import Routes, Topology
 from precog_spec.law_fields import NO_SCORE
 
 __all__ = [
-    "NEVER",
     "flow_table",
     "follower_table",
     "message_table",
@@ -35,7 +35,6 @@ __all__ = [
     "way_table",
 ]
 
-NEVER = 1 << 62  #: start of a flow that has not begun
 _MOST_WAYS = 1 << 26  # 256 MB, of which only what is used takes memory
 _Table = NDArray[np.int64]
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from precog_sim.network.ahead import look_ahead, next_bucket
 from precog_sim.network.control import Cfg, Ctl
 from precog_sim.network.jit import inlined, outlined
-from precog_sim.network.layout import Kind, Rec
+from precog_sim.network.layout import NEVER, Kind, Rec
 from precog_sim.network.net import Net
 
 __all__ = ["bucket_bits", "buckets_ahead", "cancel", "pop", "schedule", "soonest"]
@@ -31,7 +31,6 @@ _MOST_BITS = 10
 _PORTS_PER_EVENT = 60  # busy ports at 100 Gb/s that together make one event a nanosecond
 _NEAR_BUCKETS = 16
 _NS3_STEP_PS = 1000
-_NEVER = 1 << 62
 
 _Table = NDArray[np.int64]
 
@@ -238,7 +237,7 @@ def pop(net: Net, until: int, rival: int = -1) -> int:
         bucket = next_bucket(net, bucket)
         if bucket < 0:
             if net.ctl[Ctl.HEAP] == 0:
-                net.ctl[Ctl.SOON] = _NEVER
+                net.ctl[Ctl.SOON] = NEVER
                 return -1
             bucket = net.heap[0, 0] >> net.cfg[Cfg.BUCKET_BITS]
         bits = net.cfg[Cfg.BUCKET_BITS]
@@ -270,4 +269,4 @@ def soonest(net: Net) -> int:
     bucket = next_bucket(net, net.ctl[Ctl.BUCKET])
     if bucket >= 0:
         return int(bucket << net.cfg[Cfg.BUCKET_BITS])
-    return int(net.heap[0, 0]) if net.ctl[Ctl.HEAP] > 0 else _NEVER
+    return int(net.heap[0, 0]) if net.ctl[Ctl.HEAP] > 0 else NEVER
