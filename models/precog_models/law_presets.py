@@ -206,10 +206,12 @@ class PschedPreset:
 
 
 #: ``source`` is 000's: its scores neither age nor have a hysteresis, and are followed blindly. But
-#: what they take is bounded.
+#: what they take is bounded. ``queues`` is for scores of models of send queues: a long queue of
+#: one's own is no congested path, and cuts for it delay the longest messages.
 PSCHED_PRESETS: dict[str, PschedPreset] = {
     "source": PschedPreset(hysteresis=0, score_us=0.0, skill=False),
     "precog": PschedPreset(),
+    "queues": PschedPreset(cut=3),
 }
 
 TIMELY_PRESETS: dict[str, TimelyPreset] = {

@@ -170,6 +170,9 @@ def test_commands() -> None:
         run_precog("qp", "forecast", "set", "1", "--model-slot", "3", "-d", uri, "-j")
     )
     assert shown == [{"qp": 1, "model_slot": 3, "source": "none"}]
+    noted = run_precog("qp", "forecast", "set", "1", "--source", "max", "-d", uri)
+    assert "note: psched_cut is 1; " in noted
+    assert "precog cc param set --psched queues" in noted
     shown = json.loads(run_precog("cc", "forecast", "set", "--threshold-bin", "5", "-d", uri, "-j"))
     assert shown["parameters"] == {"threshold_bin": 5, "rtt_budget_us": 5.0, "carry_age_us": 200.0}
     loaded = run_precog("model", "load", QUEUE, "--queue", "-d", uri)

@@ -23,6 +23,7 @@ from precog_spec.contract import Fmt
 __all__ = ["RTT_LAW", "queue_row", "rtt_row"]
 
 RTT_LAW = "predpid"
+_PSCHED = "queues"  # constants for scores of models of queues
 _PROBE_US = 2.0
 _PROBES = 4096
 _BYTE_MAX = 127  # of a weight
@@ -46,9 +47,10 @@ def queue_row(
     Returns
     -------
     dict
-        ``network``, ``law``, ``followed``, and ratios by figure: of the model to the law ``alone``,
-        to the model that is ``live`` if there is one, to scores by ``persistence``; of its
-        ``inverted`` scores to the law alone, and of those ``untried``, without the skill monitor.
+        ``network``, ``law``, ``psched`` (its preset), ``followed``, and ratios by figure: of the
+        model to the law ``alone``, to the model that is ``live`` if there is one, to scores by
+        ``persistence``; of its ``inverted`` scores to the law alone, and of those ``untried``,
+        without the skill monitor.
 
     Raises
     ------
@@ -60,20 +62,21 @@ def queue_row(
     how = seeds, scale, delay_us
     kind = "tree" if isinstance(image, TreeImage) else "lstm"
     alone = _scored(Case(network, law), None, how)
-    case = Case(network, law, "queue", model=kind)
+    case = Case(network, law, "queue", model=kind, psched=_PSCHED)
     ours = _scored(case, image, how)
     turned = replace(case, source="queue_inverted")
     found: dict[str, Any] = {
         "network": network,
         "law": law,
+        "psched": _PSCHED,
         "followed": _mean_followed(ours),
         "alone": _ratios(ours, alone),
-        "persistence": _ratios(ours, _scored(Case(network, law, "persistence"), None, how)),
+        "persistence": _ratios(ours, _scored(replace(case, source="persistence"), None, how)),
         "inverted": _ratios(_scored(turned, image, how), alone),
         "untried": _ratios(_scored(replace(turned, skill=False), image, how), alone),
     }
     if live is not None:
-        found["live"] = _ratios(ours, _scored(Case(network, law, "queue"), live, how))
+        found["live"] = _ratios(ours, _scored(replace(case, model="lstm"), live, how))
     return found
 
 

@@ -59,6 +59,8 @@ class Case:
         Scores act at the receiver, too.
     model : str
         What forecasts queues, of `QUEUE_MODELS`, where the source is one of these.
+    psched : str
+        Constants of PSCHED, where there are scores.
     """
 
     network: str
@@ -68,6 +70,7 @@ class Case:
     skill: bool = True
     receiver: bool = False
     model: str = QUEUE_MODELS[0]
+    psched: str = "precog"
 
     @property
     def forecasts(self) -> bool:
@@ -97,6 +100,7 @@ class Case:
             init_gbps=START_GBPS[self.network],
             image=pretrained() if self.source == "model" else None,
             scores=scores,
+            psched=self.psched,
             queue_model=queue_model(self.model) if self.forecasts else None,
             parameters=(("psched_skill", float(self.skill)),) if scored else (),
         )

@@ -17,6 +17,7 @@ from precog_host.output import (
 )
 
 from . import forecast, pacer, profiler, receiver, watchdog
+from .parts import LAW_PRESET_HELP, preset_help
 
 if TYPE_CHECKING:
     from precog_host.device import Device
@@ -66,7 +67,7 @@ def set_algo(
         str, typer.Argument(help="A built-in law, or a loaded one: its name, or law:SLOT.")
     ],
     qp: Annotated[list[int], typer.Option(help="QP slot that is enabled; may be repeated.")],
-    preset: Annotated[str | None, typer.Option(help="Law preset: thesis or precog.")] = None,
+    preset: Annotated[str | None, typer.Option(help=LAW_PRESET_HELP)] = None,
     model_slot: Annotated[int | None, typer.Option(help="Model slot.")] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
@@ -97,16 +98,10 @@ def set_param(
         list[str] | None,
         typer.Argument(help="name=value, in the units shown.", metavar="[NAME=VALUE]..."),
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="Law preset: thesis or precog.")] = None,
-    timely: Annotated[
-        str | None, typer.Option(help="Preset of timely: paper, ns3, scaled, patched or precog.")
-    ] = None,
-    dcqcn: Annotated[
-        str | None, typer.Option(help="Preset of dcqcn: paper, vendor or ns3.")
-    ] = None,
-    psched: Annotated[
-        str | None, typer.Option(help="Preset of the predictive scheduler: source or precog.")
-    ] = None,
+    preset: Annotated[str | None, typer.Option(help=LAW_PRESET_HELP)] = None,
+    timely: Annotated[str | None, typer.Option(help=preset_help("timely"))] = None,
+    dcqcn: Annotated[str | None, typer.Option(help=preset_help("dcqcn"))] = None,
+    psched: Annotated[str | None, typer.Option(help=preset_help("psched"))] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:

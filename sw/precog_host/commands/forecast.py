@@ -25,6 +25,7 @@ __all__ = ["all_pairs", "queue_pairs"]
 queue_pairs = group("Queue models of queue pairs, on a device with forecasts.")
 all_pairs = group("Parameters and counters of forecasts.")
 _TITLES = ("qp", "model_slot", "source")
+_OF_QUEUES = ("queue", "max")  # sources with scores of queue models
 
 
 def _forecasting(device: str) -> "AbstractContextManager[ForecastDriver]":
@@ -64,6 +65,8 @@ def set_pairs(
         for qp in numbers:
             forecasting.configure(qp, model_slot=model_slot, off=off, source=source)
         _emit_pairs(forecasting, numbers, json_)
+        if source in _OF_QUEUES and (note := _cut_note(forecasting)):
+            typer.echo(note, err=True)
 
 
 @all_pairs.command("show")
@@ -94,6 +97,21 @@ def set_all(
             threshold_bin=threshold_bin, rtt_budget_us=rtt_budget_us, carry_age_us=carry_age_us
         )
         _emit_all(forecasting, json_)
+
+
+def _cut_note(forecasting: "ForecastDriver") -> str | None:
+    """What to say where scores may take more of a rate than queue models are judged with."""
+    from precog_host.driver.parameters import ParametersDriver
+    from precog_models.law_presets import PSCHED_PRESETS
+
+    cut = ParametersDriver(forecasting.registers).read().get("psched_cut")
+    judged = PSCHED_PRESETS["queues"].cut
+    if cut is None or cut >= judged:
+        return None
+    return (
+        f"note: psched_cut is {cut:g}; precog model evaluate judges queue models with {judged}, so "
+        f"that a score takes 1/{1 << judged} of a rate at most: precog cc param set --psched queues"
+    )
 
 
 def _emit_pairs(forecasting: "ForecastDriver", numbers: Iterable[int], json_: bool) -> None:

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .parts import LAW_PRESET_HELP
+
 if TYPE_CHECKING:
     from precog_host.device import Device
 
@@ -32,7 +34,7 @@ PeerOption = Annotated[
 ]
 IfnameOption = Annotated[str | None, typer.Option(help="Only queue pairs of this RDMA device.")]
 PortOption = Annotated[int | None, typer.Option(help="Only queue pairs of this port.")]
-PresetOption = Annotated[str, typer.Option(help="Law preset: thesis or precog.")]
+PresetOption = Annotated[str, typer.Option(help=LAW_PRESET_HELP)]
 AlgorithmOption = Annotated[
     str | None,
     typer.Option("--algo", help="Law; by default timely, or pid on a device without it."),

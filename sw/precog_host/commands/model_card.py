@@ -83,6 +83,9 @@ def draw_evaluation(found: dict[str, Any]) -> None:
             cells = (_text(one[key][name]) if key in one else "" for key in shown)
             rows.append((one["network"], one["law"], name, *cells))
     title = f"Closed loop: ratios to no prediction, 95 % intervals, {loop['seeds']} paired seeds"
+    presets = sorted({one["psched"] for one in loop["results"] if "psched" in one})
+    if presets:
+        title += f"; scores move rates by PSCHED's preset {', '.join(presets)}"
     table(("scenario", "law", "measure", *shown.values()), rows, title=title)
     typer.echo(f"image {found['image'][:16]}: {verdict_of(found)}")
     typer.echo(f"commit {found['commit']}: {found['command']}")

@@ -16,6 +16,7 @@ from precog_host.output import (
 )
 
 from . import forecast, pacer, profiler, qp_follow, qp_import, receiver
+from .parts import LAW_PRESET_HELP
 
 if TYPE_CHECKING:
     from precog_host.driver.qp import QpStatus
@@ -74,7 +75,7 @@ def add(
             help="fixed, pid, predpid, timely or dcqcn; by default timely, or pid without it.",
         ),
     ] = None,
-    preset: Annotated[str, typer.Option(help="Law preset: thesis or precog.")] = "precog",
+    preset: Annotated[str, typer.Option(help=LAW_PRESET_HELP)] = "precog",
     model_slot: Annotated[
         int | None, typer.Option(help="Slot of a model that predicts RTTs.")
     ] = None,
