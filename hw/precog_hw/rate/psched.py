@@ -70,6 +70,36 @@ ROW = data.StructLayout(
 )
 
 
+class _Registers:
+    """The decision at work: its row and configuration, and what one step leaves for later ones."""
+
+    def __init__(self, decision: data.View, parameters: data.View) -> None:
+        self.old = Signal(ROW)
+        self.new = Signal(ROW)
+        self.config = Signal(_CONFIG)
+        self.flags = Signal.like(decision.flags)
+        self.age = Signal(Fmt.TIME.width)  # of the score
+        self.expired = Signal()
+        self.falls = Signal()  # the score is so low that congestion is over
+        self.above = Signal(signed(_SCORE_BITS + 1))  # score minus threshold
+        self.held = Signal()
+        self.moves = Signal()  # the score decides
+        self.delay = Signal(Fmt.RTT.width)
+        self.congestion = Signal()  # the sample found some
+        self.judges = Signal()  # the sample judges the scores before it
+        self.excess = Signal(range((_MANY * _SQUARE >> 3) + 1))
+        self.spread = Signal(range(3 * _SQUARE * _MANY * _MANY // 4 + 1))
+        self.halvings = Signal(range(DOUBT_MAX + (1 << len(parameters.psched_cut))))
+        self.floor = Signal(_RATE)  # what the law's rate may be cut down to
+        self.sunk = Signal()  # the last output is below it
+        self.multiplicand = Signal(signed(_OPERAND))
+        self.multiplier = Signal(signed(_OPERAND))
+        self.product: Value = Const(0)  # of those two, a cycle after the next
+        self.factor = Signal(_FACTOR_BITS)
+        self.part = Signal(_FACTOR_BITS)  # of the rate, its low half times the factor
+        self.wanted = Signal(_RATE + 1)
+
+
 class Psched(wiring.Component):
     """Decisions in, decisions out; those of queue pairs that ask for it with another rate.
 
@@ -139,12 +169,13 @@ class Psched(wiring.Component):
         row_write, row_read = rows.write_port(), rows.read_port()
         config_write, config_read = configs.write_port(), configs.read_port()
         command, decision, asks = self.command.payload, self.i.payload, self.about.psched
-        old = Signal(ROW)
-        new = Signal(ROW)
-        config = Signal(_CONFIG)
+        at = _Registers(decision, self.parameters)
+        old, new, config, flags = at.old, at.new, at.config, at.flags
         commanded = Signal()
         offers = Signal()
-        flags = Signal.like(decision.flags)
+        m.submodules.multiplier = product = Multiplier(_OPERAND, _OPERAND, dsp=self._config.dsp)
+        m.d.comb += [product.a.eq(at.multiplicand), product.b.eq(at.multiplier)]
+        at.product = product.p
         for read in (row_read, config_read):
             m.d.comb += read.addr.eq(Mux(self.command.valid, command.qp, decision.qp))
         m.d.comb += [
@@ -202,7 +233,12 @@ class Psched(wiring.Component):
                     config_write.en.eq(command.apply),
                 ]
                 m.next = "IDLE"
-            self._steps(m, old, new, config, flags)
+            self._hear(m, at)
+            self._band(m, at)
+            self._judge(m, at)
+            self._weigh(m, at)
+            self._step(m, at)
+            self._cut(m, at)
             with m.State("OFFER"):
                 m.d.comb += [offers.eq(1), row_write.en.eq(self.o.ready)]
                 with m.If(self.o.ready):
@@ -211,50 +247,26 @@ class Psched(wiring.Component):
         m.d.comb += [idle.eq(fsm.ongoing("IDLE")), self.busy.eq(~idle | waits)]
         return m
 
-    def _steps(
-        self, m: Module, old: data.View, new: data.View, config: data.View, flags: Signal
-    ) -> None:
-        """States from SCORE to CLAMP: one cycle each."""
+    def _hear(self, m: Module, at: _Registers) -> None:
+        """SCORE and AGE: the row takes the rate and the score; the age of the score is found."""
+        old, new = at.old, at.new
         decision, about, par = self.i.payload, self.about, self.parameters
-        age = Signal(Fmt.TIME.width)
-        expired = Signal()
-        falls = Signal()
-        above = Signal(signed(_SCORE_BITS + 1))  # score minus threshold
-        held = Signal()
-        moves = Signal()
-        m.submodules.multiplier = product = Multiplier(_OPERAND, _OPERAND, dsp=self._config.dsp)
-        multiplicand = Signal(signed(_OPERAND))
-        multiplier = Signal(signed(_OPERAND))
-        m.d.comb += [product.a.eq(multiplicand), product.b.eq(multiplier)]
-        factor, part = Signal(_FACTOR_BITS), Signal(_FACTOR_BITS)
-        wanted = Signal(_RATE + 1)
-        halvings = Signal(range(DOUBT_MAX + (1 << len(par.psched_cut))))
-        floor = Signal(_RATE)  # what the law's rate may be cut down to
-        sunk = Signal()  # the last output is below it
-        drops = Array(Const(value, _OPERAND - 1) for value in DROP)[config.sla_priority]
-        raises = Array(Const(value, _OPERAND - 1) for value in RAISE)[config.sla_priority]
-        one = 1 << FACTOR_FRAC
-        delay = Signal(Fmt.RTT.width)
-        congestion = Signal()
-        judges = Signal()
-        spread = Signal(range(3 * _SQUARE * _MANY * _MANY // 4 + 1))
-        excess = Signal(range((_MANY * _SQUARE >> 3) + 1))
-        drop, step = product.p >> (DROP_FRAC - FACTOR_FRAC), product.p >> 16
-
         with m.State("SCORE"):
-            slow = (decision.srtt >> Fmt.SRTT.frac_bits) > config.sla_latency
+            slow = (decision.srtt >> Fmt.SRTT.frac_bits) > at.config.sla_latency
             m.d.sync += [
                 new.eq(old),
                 # Scores that no sample has judged age as one.
-                age.eq(Mux(about.score_stb & ~old.heard, 0, about.t - old.score_t)),
-                held.eq(Mux(about.sample, decision.flags[Flag.HELD], self.hold | par.advice_hold)),
-                delay.eq(about.rtt - decision.base),
+                at.age.eq(Mux(about.score_stb & ~old.heard, 0, about.t - old.score_t)),
+                at.held.eq(
+                    Mux(about.sample, decision.flags[Flag.HELD], self.hold | par.advice_hold)
+                ),
+                at.delay.eq(about.rtt - decision.base),
             ]
             with m.If(about.rated):
                 m.d.sync += [new.base.eq(decision.rate), new.based.eq(1)]
             with m.If(about.sample):
                 m.d.sync += [
-                    new.late.eq((config.sla_latency != 0) & slow),
+                    new.late.eq((at.config.sla_latency != 0) & slow),
                     new.window.eq(decision.window),
                 ]
             with m.If(about.score_stb):
@@ -267,14 +279,16 @@ class Psched(wiring.Component):
                     m.d.sync += new.score_t.eq(about.t)
             m.next = "AGE"
         with m.State("AGE"):
-            past = ~age[-1]  # else the score is of later than now
+            past = ~at.age[-1]  # else the score is of later than now
             m.d.sync += [
-                expired.eq((par.psched_score_ticks != 0) & past & (age > par.psched_score_ticks)),
-                above.eq(new.score - par.psched_threshold),
-                falls.eq(
+                at.expired.eq(
+                    (par.psched_score_ticks != 0) & past & (at.age > par.psched_score_ticks)
+                ),
+                at.above.eq(new.score - par.psched_threshold),
+                at.falls.eq(
                     (new.score == 0) | (new.score + par.psched_hysteresis <= par.psched_threshold)
                 ),
-                congestion.eq(delay >= par.psched_delay),
+                at.congestion.eq(at.delay >= par.psched_delay),
             ]
             with m.If(about.score_stb & new.scored):
                 m.d.sync += new.heard.eq(1)
@@ -283,28 +297,38 @@ class Psched(wiring.Component):
                 with m.If(~old.heard | (new.score > old.most)):
                     m.d.sync += new.most.eq(new.score)
             m.next = "BAND"
+
+    def _band(self, m: Module, at: _Registers) -> None:
+        """BAND: whether the score says congestion, with hysteresis, and whether a sample agrees."""
+        old, new = at.old, at.new
+        about = self.about
         with m.State("BAND"):
-            scored = new.scored & ~expired
-            m.d.sync += [new.scored.eq(scored), moves.eq(scored & ~held)]
+            scored = new.scored & ~at.expired
+            m.d.sync += [new.scored.eq(scored), at.moves.eq(scored & ~at.held)]
             with m.If(scored & (new.command == ScoreCommand.REDUCE)):
                 m.d.sync += new.congested.eq(1)
-            with m.Elif(~scored | falls):
+            with m.Elif(~scored | at.falls):
                 m.d.sync += new.congested.eq(0)
-            with m.Elif(above > 0):
+            with m.Elif(at.above > 0):
                 m.d.sync += new.congested.eq(1)
-            missed = Mux(congestion, SCORE_MAX - old.claim_least, old.claim_most)
+            missed = Mux(at.congestion, SCORE_MAX - old.claim_least, old.claim_most)
             m.d.sync += [
-                multiplicand.eq(missed),
-                multiplier.eq(missed),
-                judges.eq(about.sample & old.claimed),
+                at.multiplicand.eq(missed),
+                at.multiplier.eq(missed),
+                at.judges.eq(about.sample & old.claimed),
             ]
             with m.If(about.sample):
                 m.d.sync += new.cut.eq(0)
-                with m.If(congestion):
+                with m.If(at.congestion):
                     m.d.sync += new.doubt.eq(0)
                 with m.Elif(old.cut & (old.doubt != DOUBT_MAX)):
                     m.d.sync += new.doubt.eq(old.doubt + 1)
             m.next = "SQUARE"
+
+    def _judge(self, m: Module, at: _Registers) -> None:
+        """SQUARE and JUDGE: a sample adds the error of the scores before it to the sums."""
+        old, new = at.old, at.new
+        about, par = self.about, self.parameters
         with m.State("SQUARE"):
             holds = Mux(new.scored, new.score, 0)
             with m.If(about.sample):
@@ -314,87 +338,105 @@ class Psched(wiring.Component):
                     new.claim_most.eq(Mux(old.heard, old.most, holds)),
                 ]
                 m.d.sync += [new[name].eq(0) for name in ("least", "most", "heard")]
-            m.d.sync += halvings.eq(par.psched_cut + new.doubt)
+            m.d.sync += at.halvings.eq(par.psched_cut + new.doubt)
             m.next = "JUDGE"
         with m.State("JUDGE"):
             many = old.judged == _MANY
-            outcome = Mux(congestion, SCORE_MAX, 0)
-            with m.If(judges):
+            outcome = Mux(at.congestion, SCORE_MAX, 0)
+            with m.If(at.judges):
                 m.d.sync += [
-                    new.error.eq(_summed(old.error, many, product.p[: 2 * _SCORE_BITS])),
+                    new.error.eq(_summed(old.error, many, at.product[: 2 * _SCORE_BITS])),
                     new.often.eq(_summed(old.often, many, outcome)),
                     new.judged.eq(Mux(many, _MANY, old.judged + 1)),
                 ]
-            m.d.sync += floor.eq(new.base >> halvings)
+            m.d.sync += at.floor.eq(new.base >> at.halvings)
             m.next = "SPREAD"
+
+    def _weigh(self, m: Module, at: _Registers) -> None:
+        """SPREAD to TRUST: scores move nothing unless their error is below the outcomes' spread."""
+        new, par = at.new, self.parameters
         with m.State("SPREAD"):
             over = new.error - _SQUARE
             m.d.sync += [
-                multiplicand.eq(new.often),
-                multiplier.eq(SCORE_MAX * new.judged - new.often),
-                excess.eq(Mux(over < 0, 0, over >> 3)),
-                floor.eq(new.base - floor),
+                at.multiplicand.eq(new.often),
+                at.multiplier.eq(SCORE_MAX * new.judged - new.often),
+                at.excess.eq(Mux(over < 0, 0, over >> 3)),
+                at.floor.eq(new.base - at.floor),
             ]
             m.next = "WEIGH"
         with m.State("WEIGH"):
             m.d.sync += [
-                multiplicand.eq(excess),
-                multiplier.eq(new.judged),
-                sunk.eq(new.output < floor),
+                at.multiplicand.eq(at.excess),
+                at.multiplier.eq(new.judged),
+                at.sunk.eq(new.output < at.floor),
             ]
             m.next = "PROVE"
         with m.State("PROVE"):
-            m.d.sync += spread.eq(3 * product.p)
+            m.d.sync += at.spread.eq(3 * at.product)
             m.next = "TRUST"
         with m.State("TRUST"):
-            skilled = (new.judged >= JUDGED_MIN) & ((product.p << 5) <= spread)
+            skilled = (new.judged >= JUDGED_MIN) & ((at.product << 5) <= at.spread)
             with m.If(par.psched_skill & ~skilled):
-                m.d.sync += moves.eq(0)
+                m.d.sync += at.moves.eq(0)
             m.next = "STEP"
+
+    def _step(self, m: Module, at: _Registers) -> None:
+        """STEP to FACTOR: the factor for the rate, by how far the score is off the threshold."""
+        new, par = at.new, self.parameters
+        drops = Array(Const(value, _OPERAND - 1) for value in DROP)[at.config.sla_priority]
+        raises = Array(Const(value, _OPERAND - 1) for value in RAISE)[at.config.sla_priority]
+        one = 1 << FACTOR_FRAC
+        drop, step = at.product >> (DROP_FRAC - FACTOR_FRAC), at.product >> 16
         with m.State("STEP"):
             m.d.sync += [
-                multiplicand.eq(Mux(new.congested, Mux(above > 0, above, 0), par.psched_increase)),
-                multiplier.eq(Mux(new.congested, drops, raises)),
-                flags.eq(0),
-                flags[Flag.SCORED].eq(moves),
-                flags[Flag.CONGESTED].eq(moves & new.congested),
-                flags[Flag.HELD].eq(held),
+                at.multiplicand.eq(
+                    Mux(new.congested, Mux(at.above > 0, at.above, 0), par.psched_increase)
+                ),
+                at.multiplier.eq(Mux(new.congested, drops, raises)),
+                at.flags.eq(0),
+                at.flags[Flag.SCORED].eq(at.moves),
+                at.flags[Flag.CONGESTED].eq(at.moves & new.congested),
+                at.flags[Flag.HELD].eq(at.held),
             ]
             m.next = "PRODUCT"
         with m.State("PRODUCT"):
             m.next = "FACTOR"
         with m.State("FACTOR"):
             half = one >> 1
-            m.d.sync += factor.eq(one + Mux(step > INCREASE_MAX, INCREASE_MAX, step))
+            m.d.sync += at.factor.eq(one + Mux(step > INCREASE_MAX, INCREASE_MAX, step))
             with m.If(new.late | (new.command == ScoreCommand.HOLD)):
-                m.d.sync += factor.eq(one)
+                m.d.sync += at.factor.eq(one)
             with m.If(new.congested):
-                m.d.sync += factor.eq(one - Mux(drop > half, half, drop))
+                m.d.sync += at.factor.eq(one - Mux(drop > half, half, drop))
             m.next = "LOW"
+
+    def _cut(self, m: Module, at: _Registers) -> None:
+        """LOW to CLAMP: the law's rate times the factor, in two halves, inside all bounds."""
+        new = at.new
         with m.State("LOW"):
-            m.d.sync += [multiplicand.eq(new.base[:_HALF]), multiplier.eq(factor)]
+            m.d.sync += [at.multiplicand.eq(new.base[:_HALF]), at.multiplier.eq(at.factor)]
             m.next = "HIGH"
         with m.State("HIGH"):
-            m.d.sync += multiplicand.eq(new.base[_HALF:])
+            m.d.sync += at.multiplicand.eq(new.base[_HALF:])
             m.next = "PART"
         with m.State("PART"):
-            m.d.sync += part.eq(product.p >> FACTOR_FRAC)
+            m.d.sync += at.part.eq(at.product >> FACTOR_FRAC)
             m.next = "SUM"
         with m.State("SUM"):
-            m.d.sync += wanted.eq(Mux(moves, product.p + part, new.base))
+            m.d.sync += at.wanted.eq(Mux(at.moves, at.product + at.part, new.base))
             m.next = "LEAST"
         with m.State("LEAST"):
             # min(wanted, output), but at least the floor.
-            falls_back = new.has_output & (new.output < wanted)
-            with m.If(moves & new.congested):
+            falls_back = new.has_output & (new.output < at.wanted)
+            with m.If(at.moves & new.congested):
                 m.d.sync += new.cut.eq(1)
-                with m.If(Mux(falls_back, sunk, wanted < floor)):
-                    m.d.sync += wanted.eq(floor)
+                with m.If(Mux(falls_back, at.sunk, at.wanted < at.floor)):
+                    m.d.sync += at.wanted.eq(at.floor)
                 with m.Elif(falls_back):
-                    m.d.sync += wanted.eq(new.output)
+                    m.d.sync += at.wanted.eq(new.output)
             m.next = "CLAMP"
         with m.State("CLAMP"):
-            m.d.sync += [new.output.eq(clamped(wanted, config)), new.has_output.eq(1)]
+            m.d.sync += [new.output.eq(clamped(at.wanted, at.config)), new.has_output.eq(1)]
             m.next = "OFFER"
 
 

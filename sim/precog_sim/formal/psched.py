@@ -47,14 +47,14 @@ MUTANTS = (
     Mutant(
         "psched.near",
         PSCHED,
-        "new.output.eq(clamped(wanted, config))",
-        "new.output.eq(wanted)",
+        "new.output.eq(clamped(at.wanted, at.config))",
+        "new.output.eq(at.wanted)",
         "the bounds do not come last",
     ),
     Mutant(
         "psched.near",
         PSCHED,
-        "moves.eq(scored & ~held)",
+        "moves.eq(scored & ~at.held)",
         "moves.eq(scored)",
         "a score moves the rate while advice is held",
     ),
@@ -68,15 +68,15 @@ MUTANTS = (
     Mutant(
         "psched.near",
         PSCHED,
-        "with m.Elif(above > 0):",
-        "with m.Elif(above > 5):",
+        "with m.Elif(at.above > 0):",
+        "with m.Elif(at.above > 5):",
         "a score just above the threshold does not act",
     ),
     Mutant(
         "psched.rate",
         PSCHED,
-        "Mux(falls_back, sunk, wanted < floor)",
-        "wanted < floor",
+        "Mux(falls_back, at.sunk, at.wanted < at.floor)",
+        "at.wanted < at.floor",
         "the last output binds below what scores must leave: a ratchet",
         step=True,
     ),
@@ -130,7 +130,7 @@ MUTANTS = (
         Mutant("psched.rate", PSCHED, *mistake, step=True)
         for mistake in (
             (
-                "moves.eq(scored & ~held)",
+                "moves.eq(scored & ~at.held)",
                 "moves.eq(scored)",
                 "a score moves the rate while advice is held",
             ),
