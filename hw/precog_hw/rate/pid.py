@@ -44,6 +44,31 @@ _STATE = data.StructLayout(
 )
 
 
+class _Registers:
+    """The job at work, the multipliers' operands, and what one step leaves for later ones."""
+
+    def __init__(self, config: NicConfig) -> None:
+        self.job = Signal(job_layout(config))
+        self.old = Signal(_STATE)
+        self.new = Signal(_STATE)
+        self.flags = {flag: Signal(name=flag.name.lower()) for flag in Flag}
+        self.go = Signal()  # the job's advice is there
+        self.step = Signal(21)  # bit n - 1: cycle n
+        # The wide multiplier: loaded at the end of cycles 2, 5, 11, 16 and 17.
+        self.wide = SplitMultiplier(signed(35), signed(18), dsp=config.dsp)
+        self.a = Signal(signed(35))
+        self.b = Signal(signed(18))
+        self.product = Signal(signed(53))  # a register of its own for those whose sums are long
+        # The gains' multiplier: loaded at the end of cycles 5, 6 and 8.
+        self.gain = Multiplier(_ERR_BITS, Fmt.GAIN.width, dsp=config.dsp)
+        self.term = Signal(signed(_ERR_BITS))
+        self.factor = Signal(signed(Fmt.GAIN.width))
+        self.none = Signal()  # no sample so far
+        self.rate = Signal(_RATE_BITS)  # to act on
+        self.inverse = Signal(INVERSE_FRAC_BITS + 1)  # of the number of samples
+        self.total = Signal(signed(_ERR_BITS + Fmt.GAIN.width + 2))  # of the gains' products
+
+
 class Pid(wiring.Component):
     """One job at a time, from what the predictor says to a decision.
 
@@ -105,35 +130,28 @@ class Pid(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        job = Signal(job_layout(self._config))
-        old, new = Signal(_STATE), Signal(_STATE)
-        flags = {flag: Signal(name=flag.name.lower()) for flag in Flag}
-        go = Signal()
-        step = Signal(21)  # bit n - 1: cycle n
-
-        self._sequence(m, job, old, new, go, step)
-        value = self._input(m, job, go, flags)
-        self._law(m, job, old, new, step, value, flags)
+        at = _Registers(self._config)
+        job, flags = at.job, at.flags
+        self._sequence(m, at)
+        value = self._input(m, at)
+        self._multipliers(m, at)
+        self._settle(m, at)
+        self._terms(m, at, self._error(m, at, value))
+        self._delta(m, at)
+        self._rate(m, at)
+        self._window(m, at)
         m.d.comb += [
             flags[Flag.TARGET_MOVED].eq(job.moved),
             self.o.payload.qp.eq(job.sample.qp),
             self.o.payload.target.eq(job.target),
             self.o.payload.base.eq(job.sample.base),
             self.o.payload.srtt.eq(job.sample.srtt),
-            self.o.payload.rate.eq(new.rate),
+            self.o.payload.rate.eq(at.new.rate),
             self.o.payload.flags.eq(Cat(flags[flag] for flag in Flag)),
         ]
         return m
 
-    def _sequence(
-        self,
-        m: Module,
-        job: data.View,
-        old: data.View,
-        new: data.View,
-        go: Signal,
-        step: Signal,
-    ) -> None:
+    def _sequence(self, m: Module, at: _Registers) -> None:
         """Take a job, read its state, wait for its advice, run the steps, offer the decision."""
         m.submodules.states = states = Memory(shape=_STATE, depth=self._config.qps, init=[])
         write, read = states.write_port(), states.read_port()
@@ -145,36 +163,37 @@ class Pid(wiring.Component):
             accept.eq(self.i.valid & self.i.ready),
             read.addr.eq(self.i.payload.sample.qp),
             self.i_advice.ready.eq(ready),
-            go.eq(ready & self.i_advice.valid),
-            write.en.eq(step[16 - 1] | self.clear),
-            write.addr.eq(Mux(self.clear, self.clear_qp, job.sample.qp)),
-            write.data.eq(Mux(self.clear, 0, new.as_value())),
+            at.go.eq(ready & self.i_advice.valid),
+            write.en.eq(at.step[16 - 1] | self.clear),
+            write.addr.eq(Mux(self.clear, self.clear_qp, at.job.sample.qp)),
+            write.data.eq(Mux(self.clear, 0, at.new.as_value())),
         ]
         # A job without a window ends before its last steps: they are not the next job's.
-        running = Cat(go, step) & ~self.idle.replicate(len(step))
-        m.d.sync += [load.eq(Cat(accept, load)), step.eq(running)]
+        running = Cat(at.go, at.step) & ~self.idle.replicate(len(at.step))
+        m.d.sync += [load.eq(Cat(accept, load)), at.step.eq(running)]
         with m.If(self.idle):
-            m.d.sync += job.eq(self.i.payload)
+            m.d.sync += at.job.eq(self.i.payload)
         with m.If(accept):
             m.d.sync += self.idle.eq(0)
         with m.If(load[0]):
-            m.d.sync += old.eq(read.data)
+            m.d.sync += at.old.eq(read.data)
         with m.If(load[1]):
             m.d.sync += ready.eq(1)
-        with m.If(go):
+        with m.If(at.go):
             m.d.sync += ready.eq(0)
-        with m.If(Mux(_limited(job), step[21 - 1], step[15 - 1])):
+        with m.If(Mux(_limited(at.job), at.step[21 - 1], at.step[15 - 1])):
             m.d.sync += self.o.valid.eq(1)
         with m.If(self.o.valid & self.o.ready):
             m.d.sync += [self.o.valid.eq(0), self.idle.eq(1)]
 
-    def _input(self, m: Module, job: data.View, go: Signal, flags: dict[Flag, Signal]) -> Value:
+    def _input(self, m: Module, at: _Registers) -> Value:
         """Cycle 1: what the law controls, in SRTT's format, chosen by flags made in cycle 0."""
+        job, flags = at.job, at.flags
         advice, shown = self.i_advice.payload, self.o.payload.rtt_pred
         wants = job.config.algorithm == Algorithm.PREDPID
         below, above = Signal(), Signal()
         doubted = ~advice.trusted & self.parameters.skill_monitor
-        with m.If(go):
+        with m.If(at.go):
             m.d.sync += [
                 below.eq(advice.rtt_pred < job.low),
                 above.eq(advice.rtt_pred > job.high),
@@ -190,154 +209,154 @@ class Pid(wiring.Component):
         limited = Mux(below, job.low, Mux(above, job.high, shown))
         return Mux(predicted, limited, job.sample.rtt << _FRAC)
 
-    def _law(
-        self,
-        m: Module,
-        job: data.View,
-        old: data.View,
-        new: data.View,
-        step: Signal,
-        value: Value,
-        flags: dict[Flag, Signal],
-    ) -> None:
-        """Cycles 1 to 21."""
-        par, config = self.parameters, job.config
-        pid, predpid = Algorithm.PID, Algorithm.PREDPID
-        fixed = (config.algorithm != pid) & (config.algorithm != predpid)
-        dsp = self._config.dsp
+    def _multipliers(self, m: Module, at: _Registers) -> None:
+        """Both multipliers get their operands from registers."""
+        m.submodules.wide = wide = at.wide
+        m.d.comb += [wide.a.eq(at.a), wide.b.eq(at.b)]
+        m.d.sync += at.product.eq(wide.low + (wide.high << HALF_BITS))
+        m.submodules.gain = gain = at.gain
+        m.d.comb += [gain.a.eq(at.term), gain.b.eq(at.factor)]
 
-        # The wide multiplier: loaded at the end of cycles 2, 5, 11, 16 and 17.
-        m.submodules.wide = wide = SplitMultiplier(signed(35), signed(18), dsp=dsp)
-        a, b = Signal(signed(35)), Signal(signed(18))
-        product = Signal(signed(53))  # a register of its own for those whose sums are long
-        m.d.comb += [wide.a.eq(a), wide.b.eq(b)]
-        m.d.sync += product.eq(wide.low + (wide.high << HALF_BITS))
-        # The gains' multiplier: loaded at the end of cycles 5, 6 and 8.
-        m.submodules.gain = gain = Multiplier(_ERR_BITS, Fmt.GAIN.width, dsp=dsp)
-        term, factor = Signal(signed(_ERR_BITS)), Signal(signed(Fmt.GAIN.width))
-        m.d.comb += [gain.a.eq(term), gain.b.eq(factor)]
-
-        # Settled before the advice comes: the rate to act on, the number of samples, 1 / n.
-        rate = Signal(_RATE_BITS)
+    def _settle(self, m: Module, at: _Registers) -> None:
+        """Settled before the advice comes: the rate to act on, the number of samples, 1 / n."""
         m.submodules.inverses = inverses = Memory(
             shape=INVERSE_FRAC_BITS + 1, depth=MEAN_SAMPLES, init=inverse_table()
         )
         inverse_read = inverses.read_port()
-        inverse = Signal(INVERSE_FRAC_BITS + 1)
         # A count of 256 has a bit of its own, and 255 is all ones.
-        full = old.count[-1]
-        last = old.count[:-1] | full.replicate(len(old.count) - 1)
-        none = Signal()  # so far
+        full = at.old.count[-1]
+        last = at.old.count[:-1] | full.replicate(len(at.old.count) - 1)
         m.d.comb += inverse_read.addr.eq(last)
         m.d.sync += [
-            none.eq(old.count == 0),
-            rate.eq(Mux(fixed | none, config.init_rate, old.rate)),
-            new.count.eq(Mux(full, MEAN_SAMPLES, old.count + 1)),
-            inverse.eq(inverse_read.data),
+            at.none.eq(at.old.count == 0),
+            at.rate.eq(Mux(_fixed(at.job) | at.none, at.job.config.init_rate, at.old.rate)),
+            at.new.count.eq(Mux(full, MEAN_SAMPLES, at.old.count + 1)),
+            at.inverse.eq(inverse_read.data),
         ]
 
+    def _error(self, m: Module, at: _Registers, value: Value) -> Value:
+        """Cycles 1 to 4: the error e(t), which is right in cycles 5 and 6."""
         m.submodules.aligner = aligner = Aligner()
-        m.d.comb += [aligner.d.eq(value), aligner.n.eq(job.n)]
+        m.d.comb += [aligner.d.eq(value), aligner.n.eq(at.job.n)]
         late, beyond = Signal(Fmt.SRTT.width), Signal()
-        m.d.sync += [late.eq(value), beyond.eq(late >= job.most)]
-        with m.If(step[2 - 1]):
-            m.d.sync += [a.eq(aligner.o), b.eq(job.y)]
+        m.d.sync += [late.eq(value), beyond.eq(late >= at.job.most)]
+        with m.If(at.step[2 - 1]):
+            m.d.sync += [at.a.eq(aligner.o), at.b.eq(at.job.y)]
         # Limited in the cycle after the sum, which is long. Right in cycles 5 and 6.
         ratio, over = Signal(signed(_ERR_BITS), reset_less=True), Signal()
         m.d.sync += [
-            ratio.eq(quotient(wide.high, wide.low, minus=Fmt.ERR.one)),
+            ratio.eq(quotient(at.wide.high, at.wide.low, minus=Fmt.ERR.one)),
             over.eq(beyond),
         ]
-        error = Mux(over, Fmt.ERR.max, ratio)[:_ERR_BITS].as_signed()
+        return Mux(over, Fmt.ERR.max, ratio)[:_ERR_BITS].as_signed()
 
+    def _terms(self, m: Module, at: _Registers, error: Value) -> None:
+        """Cycles 5 to 9: the mean error, and the sum of the proportional and derivative terms."""
+        par = self.parameters
         change = Signal(signed(_ERR_BITS + 1))
-        m.d.sync += change.eq(Mux(none, 0, error - old.error))
-        with m.If(step[5 - 1]):
+        m.d.sync += change.eq(Mux(at.none, 0, error - at.old.error))
+        with m.If(at.step[5 - 1]):
             m.d.sync += [
-                new.error.eq(error),
-                term.eq(error),
-                factor.eq(par.kp),
-                a.eq((error << MEAN_GUARD_BITS) - old.mean),
-                b.eq(inverse),
+                at.new.error.eq(error),
+                at.term.eq(error),
+                at.factor.eq(par.kp),
+                at.a.eq((error << MEAN_GUARD_BITS) - at.old.mean),
+                at.b.eq(at.inverse),
             ]
-        with m.If(step[6 - 1]):
-            m.d.sync += [term.eq(_saturated(change, _ERR_BITS)), factor.eq(par.kd)]
-        total = Signal(signed(_ERR_BITS + Fmt.GAIN.width + 2))
-        with m.If(step[7 - 1]):
-            m.d.sync += new.mean.eq(
-                _plus(old.mean, wide.low + (wide.high << HALF_BITS), INVERSE_FRAC_BITS)
+        with m.If(at.step[6 - 1]):
+            m.d.sync += [at.term.eq(_saturated(change, _ERR_BITS)), at.factor.eq(par.kd)]
+        with m.If(at.step[7 - 1]):
+            m.d.sync += at.new.mean.eq(
+                _plus(at.old.mean, at.wide.low + (at.wide.high << HALF_BITS), INVERSE_FRAC_BITS)
             )
-        with m.If(step[7 - 1] | step[8 - 1]):
+        with m.If(at.step[7 - 1] | at.step[8 - 1]):
             # One adder: the choice comes before it.
-            m.d.sync += total.eq(Mux(step[7 - 1], 1 << (_DELTA_DROP - 1), total) + gain.p)
-        with m.If(step[8 - 1]):
+            m.d.sync += at.total.eq(
+                Mux(at.step[7 - 1], 1 << (_DELTA_DROP - 1), at.total) + at.gain.p
+            )
+        with m.If(at.step[8 - 1]):
             m.d.sync += [
-                term.eq(new.mean >> MEAN_GUARD_BITS),
-                factor.eq(par.ki),
+                at.term.eq(at.new.mean >> MEAN_GUARD_BITS),
+                at.factor.eq(par.ki),
             ]
 
+    def _delta(self, m: Module, at: _Registers) -> None:
+        """Cycles 9 to 11: the integral term joins the sum, whose limits follow."""
+        par = self.parameters
+        fixed = _fixed(at.job)
         # Clamps compare sums that are less by the bound, which takes no time after the sum.
-        delta = Signal(signed(len(total) - _DELTA_DROP + 1))
-        above, below = Signal.like(total), Signal.like(total)
+        delta = Signal(signed(len(at.total) - _DELTA_DROP + 1))
+        above, below = Signal.like(at.total), Signal.like(at.total)
         m.d.sync += [
-            above.eq(total - ((par.dmax + 1) << _DELTA_DROP)),
-            below.eq(total - (par.dmin << _DELTA_DROP)),
+            above.eq(at.total - ((par.dmax + 1) << _DELTA_DROP)),
+            below.eq(at.total - (par.dmin << _DELTA_DROP)),
         ]
         crossed, bounded, low = Signal(), Signal(), Signal()
         high = ~bounded  # the sum's sign as it comes
         m.d.sync += crossed.eq(par.dmin > par.dmax)
-        with m.If(step[10 - 1]):
+        with m.If(at.step[10 - 1]):
             m.d.sync += [
-                delta.eq((total + gain.p) >> _DELTA_DROP),
-                bounded.eq(above + gain.p < 0),
-                low.eq(below + gain.p < 0),
+                delta.eq((at.total + at.gain.p) >> _DELTA_DROP),
+                bounded.eq(above + at.gain.p < 0),
+                low.eq(below + at.gain.p < 0),
             ]
-        with m.If(step[11 - 1]):
+        with m.If(at.step[11 - 1]):
             m.d.sync += [
-                a.eq(rate),
-                b.eq(Mux(high | crossed, par.dmax, Mux(low, par.dmin, delta))),
-                flags[Flag.DELTA_CLAMPED].eq(~fixed & (high | low)),
+                at.a.eq(at.rate),
+                at.b.eq(Mux(high | crossed, par.dmax, Mux(low, par.dmin, delta))),
+                at.flags[Flag.DELTA_CLAMPED].eq(~fixed & (high | low)),
             ]
             with m.If(fixed):
-                m.d.sync += b.eq(0)
+                m.d.sync += at.b.eq(0)
 
+    def _rate(self, m: Module, at: _Registers) -> None:
+        """Cycles 12 to 15: the rate moves by delta and stays inside its bounds."""
+        config = at.job.config
         wanted = Signal(_RATE_BITS + 1)
         room, excess = Signal(signed(_RATE_BITS + 1)), Signal(signed(_RATE_BITS + 2))
         inverted, limited, slow = Signal(), Signal(), Signal()
         fast = ~limited
         m.d.sync += [
-            excess.eq(rate - config.max_rate - 1),
-            room.eq(rate - config.min_rate),
+            excess.eq(at.rate - config.max_rate - 1),
+            room.eq(at.rate - config.min_rate),
             inverted.eq(config.min_rate > config.max_rate),
         ]
-        with m.If(step[14 - 1]):
+        with m.If(at.step[14 - 1]):
             m.d.sync += [
-                wanted.eq(_plus(rate, product, _DELTA_FRAC)),
-                limited.eq(_plus(excess, product, _DELTA_FRAC) < 0),
-                slow.eq(_plus(room, product, _DELTA_FRAC) < 0),
+                wanted.eq(_plus(at.rate, at.product, _DELTA_FRAC)),
+                limited.eq(_plus(excess, at.product, _DELTA_FRAC) < 0),
+                slow.eq(_plus(room, at.product, _DELTA_FRAC) < 0),
             ]
-        with m.If(step[15 - 1]):
+        with m.If(at.step[15 - 1]):
             m.d.sync += [
-                new.rate.eq(
+                at.new.rate.eq(
                     Mux(fast | inverted, config.max_rate, Mux(slow, config.min_rate, wanted))
                 ),
-                flags[Flag.RATE_CLAMPED].eq(fast | slow),
+                at.flags[Flag.RATE_CLAMPED].eq(fast | slow),
                 self.o.payload.window.eq(0),
             ]
 
-        # WIN: rate times base RTT, the base in two pieces.
-        base = job.sample.base
+    def _window(self, m: Module, at: _Registers) -> None:
+        """Cycles 16 to 21: WIN, which is the rate times the base RTT, the base in two pieces."""
+        par = self.parameters
+        base = at.job.sample.base
         part, bytes_ = Signal(_RATE_BITS + HALF_BITS), Signal(Fmt.WINDOW.width)
-        with m.If(step[16 - 1]):
-            m.d.sync += [a.eq(new.rate), b.eq(base[:HALF_BITS])]
-        with m.If(step[17 - 1]):
-            m.d.sync += b.eq(base[HALF_BITS:])
-        with m.If(step[19 - 1]):
-            m.d.sync += part.eq(product)
-        with m.If(step[20 - 1]):
-            m.d.sync += bytes_.eq((part + (product << HALF_BITS)) >> Fmt.RATE.frac_bits)
-        with m.If(step[21 - 1] & _limited(job)):
+        with m.If(at.step[16 - 1]):
+            m.d.sync += [at.a.eq(at.new.rate), at.b.eq(base[:HALF_BITS])]
+        with m.If(at.step[17 - 1]):
+            m.d.sync += at.b.eq(base[HALF_BITS:])
+        with m.If(at.step[19 - 1]):
+            m.d.sync += part.eq(at.product)
+        with m.If(at.step[20 - 1]):
+            m.d.sync += bytes_.eq((part + (at.product << HALF_BITS)) >> Fmt.RATE.frac_bits)
+        with m.If(at.step[21 - 1] & _limited(at.job)):
             m.d.sync += self.o.payload.window.eq(Mux(bytes_ < par.mtu, par.mtu, bytes_))
+
+
+def _fixed(job: data.View) -> Value:
+    """The queue pair's law is none of those that move the rate."""
+    algorithm = job.config.algorithm
+    return (algorithm != Algorithm.PID) & (algorithm != Algorithm.PREDPID)
 
 
 def _limited(job: data.View) -> Value:

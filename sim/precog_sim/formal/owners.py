@@ -260,7 +260,7 @@ MUTANTS = (
     Mutant(
         "owners.pid",
         _PID[0],
-        "write.addr.eq(Mux(self.clear, self.clear_qp, job.sample.qp))",
+        "write.addr.eq(Mux(self.clear, self.clear_qp, at.job.sample.qp))",
         "write.addr.eq(Mux(self.clear, self.clear_qp, self.i.payload.sample.qp))",
         "the state goes to who comes next",
     ),
