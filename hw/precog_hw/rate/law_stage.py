@@ -29,6 +29,21 @@ def takes_events(algorithm: Signal) -> Signal:
     return (algorithm == Algorithm.TIMELY) | (algorithm == Algorithm.DCQCN)
 
 
+class _Job:
+    """What the law works on, and whom its answer is for."""
+
+    def __init__(self, qp_bits: int) -> None:
+        self.event = Signal(event_layout(qp_bits))
+        self.answers = Signal()  # a decision is to be made of it
+        self.of_event = Signal()
+        self.rated = Signal()  # the decision has a rate of the law
+        self.scheduled = Signal()  # PSCHED takes it
+        self.again = Signal()  # RESET follows CONFIGURE
+        self.rate = Signal(Fmt.RATE.width)
+        self.offers = Signal()
+        self.passing = Signal()  # a decision that no law here makes
+
+
 class LawStage(wiring.Component):
     """Decisions of other laws pass; those of TIMELY and DCQCN get the law's rate, and so do events.
 
@@ -105,123 +120,132 @@ class LawStage(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         laws = self._laws(m) if self._config.fixed_laws else None
-        event, job = Signal(event_layout(self._config.qp_bits)), self.i_event.payload
-        command = self.command.payload
-        taker, exists = self._takers(m), (job.qp >> self._config.qp_bits) == 0
-        to_law = exists & taker.law & _is_one(job.kind, LAW_EVENTS) & (laws is not None)
-        to_psched = exists & taker.psched & _is_one(job.kind, PSCHED_EVENTS)
-
-        # What the law's answer is for.
-        answers = Signal()  # a decision is to be made of it
-        of_event = Signal()
-        turn = Signal()  # the last job was a sample's
-        again = Signal()  # RESET follows CONFIGURE
-        offers, rated, scheduled = Signal(), Signal(), Signal()
+        at = _Job(self._config.qp_bits)
         of_law = self.i_raw.payload.law & (laws is not None)
         sample = self.i.valid & of_law
-        passing = Signal()
-        m.d.comb += [
-            passing.eq(self.i.valid & ~of_law & ~offers),
-            self.o.valid.eq(passing | offers),
-            self.o.payload.eq(self.i.payload),
-            self.i.ready.eq(self.o.ready & (passing | (offers & ~of_event))),
-            self.i_raw.ready.eq(self.i.ready & self.i.valid),
-        ]
-        rate, raw = Signal(Fmt.RATE.width), self.i_raw.payload
-        m.d.comb += [
-            self.about.t.eq(raw.t),
-            self.about.psched.eq(raw.psched),
-            self.about.sample.eq(1),
-            self.about.rated.eq(1),
-            self.about.score.eq(event.value),
-            self.about.command.eq(event.value >> SCORE_BITS),
-            self.about.rtt.eq(raw.rtt),
-        ]
-        with m.If(offers):
-            m.d.comb += self.o.payload.rate.eq(rate)
-            with m.If(of_event):
-                m.d.comb += [
-                    self.o.payload.as_value().eq(0),
-                    self.o.payload.qp.eq(event.qp),
-                    self.o.payload.rate.eq(rate),
-                    self.o.payload.flags.eq(1 << Flag.EVENT),
-                    self.about.t.eq(event.t),
-                    self.about.psched.eq(scheduled),
-                    self.about.sample.eq(0),
-                    self.about.rtt.eq(0),
-                    self.about.rated.eq(rated),
-                    self.about.score_stb.eq(event.kind == EventKind.SCORE),
-                ]
-
+        self._offer(m, at, of_law)
         to_work = "IDLE" if laws is None else "LAW"  # without laws only a command gets there
         with m.FSM(name="stage") as fsm:
-            with m.State("IDLE"):
-                m.d.sync += [answers.eq(1), of_event.eq(0), again.eq(0)]
-                m.d.sync += [
-                    event[name].eq(command.config["algorithm" if name == "law" else name])
-                    for name, _ in LAW_CONFIG
-                ]
-                with m.If(self.command.valid):
-                    m.d.sync += [
-                        answers.eq(0),
-                        event.qp.eq(command.qp),
-                        event.kind.eq(Mux(command.apply, EventKind.CONFIGURE, EventKind.RESET)),
-                        again.eq(command.apply & command.clear),
-                    ]
-                    m.next = "COMMAND"
-                with m.Elif(sample & ~(turn & self.i_event.valid)):
-                    m.d.sync += [
-                        turn.eq(1),
-                        event.kind.eq(EventKind.RTT),
-                        event.qp.eq(self.i.payload.qp),
-                        event.t.eq(self.i_raw.payload.t),
-                        event.value.eq(self.i_raw.payload.rtt),
-                    ]
-                    m.next = to_work
-                with m.Elif(self.i_event.valid):
-                    m.d.sync += [turn.eq(0), of_event.eq(1)]
-                    m.d.sync += [event[name].eq(job[name]) for name in LAW_EVENT.members]
-                    m.next = "EVENT"
-            with m.State("EVENT"):
-                m.d.comb += self.i_event.ready.eq(1)
-                m.d.sync += [rated.eq(to_law), scheduled.eq(taker.psched)]
-                with m.If(to_law):
-                    m.next = to_work
-                with m.Elif(to_psched):
-                    m.next = "PASS"
-                with m.Else():
-                    m.d.comb += self.ignored.eq(1)
-                    m.next = "IDLE"
+            self._choose(m, at, sample, to_work)
+            self._look_up(m, at, laws is not None, to_work)
             # What is being offered must not be replaced.
-            with m.State("PASS"), m.If(~passing | self.o.ready):
+            with m.State("PASS"), m.If(~at.passing | self.o.ready):
                 m.next = "OFFER"
             with m.State("COMMAND"):
                 m.d.comb += self.command.ready.eq(1)
                 m.next = to_work
             if laws is not None:
-                m.d.comb += laws.i.payload.eq(event)
-                with m.State("LAW"):
-                    m.d.comb += laws.i.valid.eq(1)
-                    with m.If(laws.i.ready):
-                        m.next = "ANSWER"
-                with m.State("ANSWER"):
-                    # What is being offered must not be replaced.
-                    m.d.comb += laws.o.ready.eq(~answers | ~passing | self.o.ready)
-                    m.d.sync += rate.eq(laws.o.payload.rate)
-                    with m.If(laws.o.valid & laws.o.ready):
-                        m.next = "OFFER"
-                        with m.If(~answers):
-                            m.d.sync += [event.kind.eq(EventKind.RESET), again.eq(0)]
-                            m.next = "IDLE"
-                            with m.If(again):
-                                m.next = "LAW"
+                self._work(m, at, laws)
             with m.State("OFFER"):
-                m.d.comb += offers.eq(1)
+                m.d.comb += at.offers.eq(1)
                 with m.If(self.o.ready):
                     m.next = "IDLE"
         waits = self.command.valid | sample | self.i_event.valid
         m.d.comb += self.busy.eq(~fsm.ongoing("IDLE") | waits)
         return m
+
+    def _offer(self, m: Module, at: _Job, of_law: Value) -> None:
+        """A decision that passes, or one with the law's rate; an event's has nothing else."""
+        m.d.comb += [
+            at.passing.eq(self.i.valid & ~of_law & ~at.offers),
+            self.o.valid.eq(at.passing | at.offers),
+            self.o.payload.eq(self.i.payload),
+            self.i.ready.eq(self.o.ready & (at.passing | (at.offers & ~at.of_event))),
+            self.i_raw.ready.eq(self.i.ready & self.i.valid),
+        ]
+        raw = self.i_raw.payload
+        m.d.comb += [
+            self.about.t.eq(raw.t),
+            self.about.psched.eq(raw.psched),
+            self.about.sample.eq(1),
+            self.about.rated.eq(1),
+            self.about.score.eq(at.event.value),
+            self.about.command.eq(at.event.value >> SCORE_BITS),
+            self.about.rtt.eq(raw.rtt),
+        ]
+        with m.If(at.offers):
+            m.d.comb += self.o.payload.rate.eq(at.rate)
+            with m.If(at.of_event):
+                m.d.comb += [
+                    self.o.payload.as_value().eq(0),
+                    self.o.payload.qp.eq(at.event.qp),
+                    self.o.payload.rate.eq(at.rate),
+                    self.o.payload.flags.eq(1 << Flag.EVENT),
+                    self.about.t.eq(at.event.t),
+                    self.about.psched.eq(at.scheduled),
+                    self.about.sample.eq(0),
+                    self.about.rtt.eq(0),
+                    self.about.rated.eq(at.rated),
+                    self.about.score_stb.eq(at.event.kind == EventKind.SCORE),
+                ]
+
+    def _choose(self, m: Module, at: _Job, sample: Value, to_work: str) -> None:
+        """IDLE: a command comes first; a sample and an event that wait take turns."""
+        command, job = self.command.payload, self.i_event.payload
+        turn = Signal()  # the last job was a sample's
+        with m.State("IDLE"):
+            m.d.sync += [at.answers.eq(1), at.of_event.eq(0), at.again.eq(0)]
+            m.d.sync += [
+                at.event[name].eq(command.config["algorithm" if name == "law" else name])
+                for name, _ in LAW_CONFIG
+            ]
+            with m.If(self.command.valid):
+                m.d.sync += [
+                    at.answers.eq(0),
+                    at.event.qp.eq(command.qp),
+                    at.event.kind.eq(Mux(command.apply, EventKind.CONFIGURE, EventKind.RESET)),
+                    at.again.eq(command.apply & command.clear),
+                ]
+                m.next = "COMMAND"
+            with m.Elif(sample & ~(turn & self.i_event.valid)):
+                m.d.sync += [
+                    turn.eq(1),
+                    at.event.kind.eq(EventKind.RTT),
+                    at.event.qp.eq(self.i.payload.qp),
+                    at.event.t.eq(self.i_raw.payload.t),
+                    at.event.value.eq(self.i_raw.payload.rtt),
+                ]
+                m.next = to_work
+            with m.Elif(self.i_event.valid):
+                m.d.sync += [turn.eq(0), at.of_event.eq(1)]
+                m.d.sync += [at.event[name].eq(job[name]) for name in LAW_EVENT.members]
+                m.next = "EVENT"
+
+    def _look_up(self, m: Module, at: _Job, has_laws: bool, to_work: str) -> None:
+        """EVENT: whether the queue pair's law takes the event, or PSCHED alone, or neither."""
+        job = self.i_event.payload
+        taker, exists = self._takers(m), (job.qp >> self._config.qp_bits) == 0
+        to_law = exists & taker.law & _is_one(job.kind, LAW_EVENTS) & has_laws
+        to_psched = exists & taker.psched & _is_one(job.kind, PSCHED_EVENTS)
+        with m.State("EVENT"):
+            m.d.comb += self.i_event.ready.eq(1)
+            m.d.sync += [at.rated.eq(to_law), at.scheduled.eq(taker.psched)]
+            with m.If(to_law):
+                m.next = to_work
+            with m.Elif(to_psched):
+                m.next = "PASS"
+            with m.Else():
+                m.d.comb += self.ignored.eq(1)
+                m.next = "IDLE"
+
+    def _work(self, m: Module, at: _Job, laws: LawUnit) -> None:
+        """LAW and ANSWER: the law executes the event, and after a command perhaps a RESET."""
+        m.d.comb += laws.i.payload.eq(at.event)
+        with m.State("LAW"):
+            m.d.comb += laws.i.valid.eq(1)
+            with m.If(laws.i.ready):
+                m.next = "ANSWER"
+        with m.State("ANSWER"):
+            # What is being offered must not be replaced.
+            m.d.comb += laws.o.ready.eq(~at.answers | ~at.passing | self.o.ready)
+            m.d.sync += at.rate.eq(laws.o.payload.rate)
+            with m.If(laws.o.valid & laws.o.ready):
+                m.next = "OFFER"
+                with m.If(~at.answers):
+                    m.d.sync += [at.event.kind.eq(EventKind.RESET), at.again.eq(0)]
+                    m.next = "IDLE"
+                    with m.If(at.again):
+                        m.next = "LAW"
 
     def _laws(self, m: Module) -> LawUnit:
         """TIMELY and DCQCN, with their parameters."""

@@ -78,6 +78,26 @@ class BandwidthMeter(wiring.Component):
         return m
 
 
+class _Registers:
+    """The event at work: its queue pair's row and configuration, and what follows from it."""
+
+    def __init__(self, qp_bits: int) -> None:
+        self.forgets = Signal(init=1)  # for `qps` cycles after a reset
+        self.walks = Signal()  # queue pairs are visited
+        self.visited = Signal(qp_bits)
+        self.waited = Signal(range(_VISIT_CYCLES))
+        self.event = Signal(EVENT)
+        self.clears = Signal()  # the row begins anew
+        self.old = Signal(STATE)
+        self.new = Signal(STATE)
+        self.config = Signal(CONFIG)
+        self.result = Signal(RESULT)
+        self.used = Signal(QUOTA_BITS)  # cells beyond base quotas, of all queue pairs
+        self.wanted = Signal(QUOTA_BITS)  # cells beyond the base quota that the band calls for
+        self.others = Signal(QUOTA_BITS)  # cells that other queue pairs have of those
+        self.done = Signal()
+
+
 class Receiver(wiring.Component):
     """Scores in; commands for the local law, priorities and quotas out, each when it changes.
 
@@ -165,126 +185,105 @@ class Receiver(wiring.Component):
             scores.i.score.eq(self.heard_score),
             self.merged.eq(scores.merged),
         ]
-        event, command = Signal(EVENT), self.i_config.payload
-        old, new, config = Signal(STATE), Signal(STATE), Signal(CONFIG)
-        result = Signal(RESULT)
-        clears, used = Signal(), Signal(QUOTA_BITS)
+        at, command = _Registers(self._bits), self.i_config.payload
         row_read, row_write = rows.read_port(), rows.write_port()
         config_read, config_write = configs.read_port(), configs.write_port()
         m.d.comb += [
-            *(port.addr.eq(event.qp) for port in (row_read, row_write, config_read, config_write)),
-            row_write.data.eq(new),
-            config_write.data.eq(config),
-            self.commit.event.eq(event),
-            self.commit.result.eq(result),
+            *(
+                port.addr.eq(at.event.qp)
+                for port in (row_read, row_write, config_read, config_write)
+            ),
+            row_write.data.eq(at.new),
+            config_write.data.eq(at.config),
+            self.commit.event.eq(at.event),
+            self.commit.result.eq(at.result),
         ]
 
-        # `Latest` forgets who waited for `qps` cycles after a reset.
-        forgets, passed = Signal(init=1), Signal(self._bits)
-        m.d.sync += passed.eq(passed + forgets)
-        with m.If(passed == self._qps - 1):
-            m.d.sync += forgets.eq(0)
-        walks, visited, waited = Signal(), Signal(self._bits), Signal(range(_VISIT_CYCLES))
-        with m.If(waited != 0):
-            m.d.sync += waited.eq(waited - 1)
-
-        done = Signal()
+        self._walk(m, at)
         with m.FSM(name="receiver"):
-            with m.State("IDLE"):
-                m.d.sync += [
-                    event.t.eq(self.now),
-                    event.available.eq(self.available),
-                    event.score.eq(NO_SCORE),
-                    clears.eq(0),
-                ]
-                with m.If(self.i_config.valid & ~forgets):
-                    m.d.sync += [
-                        event.kind.eq(ReceiverKind.CONFIGURE),
-                        event.qp.eq(command.qp),
-                        clears.eq(command.clear),
-                        walks.eq(1),
-                    ]
-                    m.next = "LOAD"
-                with m.Elif(scores.o.valid):
-                    m.d.comb += scores.o.ready.eq(1)
-                    m.d.sync += [
-                        event.kind.eq(ReceiverKind.SCORE),
-                        event.qp.eq(scores.o.payload.qp),
-                        event.score.eq(scores.o.payload.score),
-                    ]
-                    m.next = "LOAD"
-                with m.Elif(walks & (waited == 0)):
-                    m.d.sync += [
-                        event.kind.eq(ReceiverKind.VISIT),
-                        event.qp.eq(visited),
-                        visited.eq(visited + 1),
-                        waited.eq(_VISIT_CYCLES - 1),
-                    ]
-                    m.next = "LOAD"
+            self._take(m, at, scores.o)
             with m.State("LOAD"):
                 m.next = "ROW"
             with m.State("ROW"):
                 m.d.sync += [
-                    old.eq(Mux(clears, 0, row_read.data.as_value())),
-                    config.eq(config_read.data),
+                    at.old.eq(Mux(at.clears, 0, row_read.data.as_value())),
+                    at.config.eq(config_read.data),
                 ]
-                with m.If(event.kind == ReceiverKind.CONFIGURE):
-                    m.d.sync += config.eq(command.config)
+                with m.If(at.event.kind == ReceiverKind.CONFIGURE):
+                    m.d.sync += at.config.eq(command.config)
                 m.next = "AGE"
-            self._steps(m, event, config, old, new, result, used)
+            self._find_band(m, at)
+            self._act(m, at)
+            self._grow(m, at)
             with m.State("DONE"):
                 m.d.comb += [
-                    done.eq(1),
+                    at.done.eq(1),
                     row_write.en.eq(1),
-                    config_write.en.eq(event.kind == ReceiverKind.CONFIGURE),
-                    self.i_config.ready.eq(event.kind == ReceiverKind.CONFIGURE),
+                    config_write.en.eq(at.event.kind == ReceiverKind.CONFIGURE),
+                    self.i_config.ready.eq(at.event.kind == ReceiverKind.CONFIGURE),
                 ]
-                m.d.sync += used.eq(used - old.extra + new.extra)
+                m.d.sync += at.used.eq(at.used - at.old.extra + at.new.extra)
                 m.next = "IDLE"
-        acts = result.acts
-        m.d.comb += [
-            self.commit_stb.eq(done),
-            self.score_stb.eq(done & _bit(acts, Act.COMMAND)),
-            self.score.qp.eq(event.qp),
-            self.score.value.eq(result.score | (result.command << SCORE_BITS)),
-        ]
-        for name, layout, act in (
-            ("boost", self._boost, Act.BOOST),
-            ("quota", self._quota, Act.QUOTA),
-        ):
-            latest = Latest(layout)
-            m.submodules[f"{name}s"] = latest
-            m.d.comb += [
-                latest.i_stb.eq(done & _bit(acts, act)),
-                latest.tells.eq(1),
-                latest.i.qp.eq(event.qp),
-                latest.i[name].eq(result[name]),
-            ]
-            wiring.connect(m, latest.o, wiring.flipped(getattr(self, f"o_{name}")))
+        self._tell(m, at)
         return m
 
-    def _steps(
-        self,
-        m: Module,
-        event: data.View,
-        config: data.View,
-        old: data.View,
-        new: data.View,
-        result: data.View,
-        used: Signal,
-    ) -> None:
-        """States from AGE to EXTRA: one cycle each."""
-        par, band, was = self.parameters, result.band, old.band
-        age, is_score = Signal(Fmt.TIME.width), event.kind == ReceiverKind.SCORE
+    def _walk(self, m: Module, at: _Registers) -> None:
+        """Count the cycles to the next visit, and those in which `Latest` forgets who waited."""
+        passed = Signal(self._bits)
+        m.d.sync += passed.eq(passed + at.forgets)
+        with m.If(passed == self._qps - 1):
+            m.d.sync += at.forgets.eq(0)
+        with m.If(at.waited != 0):
+            m.d.sync += at.waited.eq(at.waited - 1)
+
+    def _take(self, m: Module, at: _Registers, scores: stream.Interface) -> None:
+        """IDLE: take a configuration, a score or, when neither waits, a visit."""
+        command = self.i_config.payload
+        with m.State("IDLE"):
+            m.d.sync += [
+                at.event.t.eq(self.now),
+                at.event.available.eq(self.available),
+                at.event.score.eq(NO_SCORE),
+                at.clears.eq(0),
+            ]
+            with m.If(self.i_config.valid & ~at.forgets):
+                m.d.sync += [
+                    at.event.kind.eq(ReceiverKind.CONFIGURE),
+                    at.event.qp.eq(command.qp),
+                    at.clears.eq(command.clear),
+                    at.walks.eq(1),
+                ]
+                m.next = "LOAD"
+            with m.Elif(scores.valid):
+                m.d.comb += scores.ready.eq(1)
+                m.d.sync += [
+                    at.event.kind.eq(ReceiverKind.SCORE),
+                    at.event.qp.eq(scores.payload.qp),
+                    at.event.score.eq(scores.payload.score),
+                ]
+                m.next = "LOAD"
+            with m.Elif(at.walks & (at.waited == 0)):
+                m.d.sync += [
+                    at.event.kind.eq(ReceiverKind.VISIT),
+                    at.event.qp.eq(at.visited),
+                    at.visited.eq(at.visited + 1),
+                    at.waited.eq(_VISIT_CYCLES - 1),
+                ]
+                m.next = "LOAD"
+
+    def _find_band(self, m: Module, at: _Registers) -> None:
+        """AGE to BAND: the band of the score, of which hysteresis and age decide."""
+        par, band, was = self.parameters, at.result.band, at.old.band
+        age = Signal(Fmt.TIME.width)
         score, falls, stays = Signal(SCORE_BITS), Signal(2), Signal(2)
-        wanted, others, room = Signal(QUOTA_BITS), Signal(QUOTA_BITS), Signal(QUOTA_BITS)
+        is_score = at.event.kind == ReceiverKind.SCORE
         with m.State("AGE"):
             m.d.sync += [
-                new.eq(old),
-                result.was.eq(was),
-                result.acts.eq(0),
-                age.eq(event.t - old.score_t),
-                score.eq(Mux(event.score > SCORE_MAX, SCORE_MAX, event.score)),
+                at.new.eq(at.old),
+                at.result.was.eq(was),
+                at.result.acts.eq(0),
+                age.eq(at.event.t - at.old.score_t),
+                score.eq(Mux(at.event.score > SCORE_MAX, SCORE_MAX, at.event.score)),
             ]
             m.next = "SCORE"
         with m.State("SCORE"):
@@ -293,66 +292,101 @@ class Receiver(wiring.Component):
         with m.State("BAND"):
             least = Mux(stays < was, stays, was)
             aged = (was != Band.NONE) & (par.ticks != 0) & ~age[-1] & (age > par.ticks)
-            m.d.sync += [band.eq(Band.NONE), result.score.eq(NO_SCORE)]
+            m.d.sync += [band.eq(Band.NONE), at.result.score.eq(NO_SCORE)]
             with m.If(is_score):
-                m.d.sync += new.score_t.eq(event.t)
-                with m.If(event.score != NO_SCORE):
-                    m.d.sync += [result.score.eq(score), band.eq(falls)]
+                m.d.sync += at.new.score_t.eq(at.event.t)
+                with m.If(at.event.score != NO_SCORE):
+                    m.d.sync += [at.result.score.eq(score), band.eq(falls)]
                     with m.If((was != Band.NONE) & (score != 0) & (least > falls)):
                         m.d.sync += band.eq(least)
-            with m.Elif((event.kind == ReceiverKind.VISIT) & ~aged):
+            with m.Elif((at.event.kind == ReceiverKind.VISIT) & ~aged):
                 m.d.sync += band.eq(was)
-            with m.If((event.kind == ReceiverKind.VISIT) & aged):
-                m.d.sync += _bit(result.acts, Act.AGED).eq(1)
+            with m.If((at.event.kind == ReceiverKind.VISIT) & aged):
+                m.d.sync += _bit(at.result.acts, Act.AGED).eq(1)
             m.next = "ACT"
+
+    def _act(self, m: Module, at: _Registers) -> None:
+        """ACT: command for the local law, the priority, and how many cells the band calls for."""
+        par, band, was = self.parameters, at.result.band, at.old.band
+        is_score = at.event.kind == ReceiverKind.SCORE
         with m.State("ACT"):
             high = band == Band.HIGH
             grown = Signal(QUOTA_BITS + 15)
-            m.d.comb += grown.eq(config.base_quota << par.shift)
+            m.d.comb += grown.eq(at.config.base_quota << par.shift)
             most = Mux(grown[QUOTA_BITS:].any(), (1 << QUOTA_BITS) - 1, grown[:QUOTA_BITS])
-            holds = (band == Band.MEDIUM) | ((band == Band.LOW) & ~event.available)
-            commands = par.rate & config.commands
+            holds = (band == Band.MEDIUM) | ((band == Band.LOW) & ~at.event.available)
+            commands = par.rate & at.config.commands
             m.d.sync += [
-                new.band.eq(band),
-                new.boost.eq(Mux(high & par.priority & config.boosts, par.boost, 0)),
-                wanted.eq(Mux(high & par.quota & config.grows, most - config.base_quota, 0)),
-                others.eq(used - old.extra),
-                result.command.eq(ScoreCommand.FREE),
-                _bit(result.acts, Act.BAND).eq(band != was),
-                _bit(result.acts, Act.COMMAND).eq(
+                at.new.band.eq(band),
+                at.new.boost.eq(Mux(high & par.priority & at.config.boosts, par.boost, 0)),
+                at.wanted.eq(
+                    Mux(high & par.quota & at.config.grows, most - at.config.base_quota, 0)
+                ),
+                at.others.eq(at.used - at.old.extra),
+                at.result.command.eq(ScoreCommand.FREE),
+                _bit(at.result.acts, Act.BAND).eq(band != was),
+                _bit(at.result.acts, Act.COMMAND).eq(
                     is_score | ((band == Band.NONE) & (was != Band.NONE))
                 ),
-                _bit(result.acts, Act.STARVED).eq(
-                    is_score & commands & (band == Band.LOW) & ~event.available
+                _bit(at.result.acts, Act.STARVED).eq(
+                    is_score & commands & (band == Band.LOW) & ~at.event.available
                 ),
             ]
             with m.If(commands):
                 with m.If(high):
-                    m.d.sync += result.command.eq(ScoreCommand.REDUCE)
+                    m.d.sync += at.result.command.eq(ScoreCommand.REDUCE)
                 with m.Elif(holds):
-                    m.d.sync += result.command.eq(ScoreCommand.HOLD)
+                    m.d.sync += at.result.command.eq(ScoreCommand.HOLD)
             m.next = "ROOM"
+
+    def _grow(self, m: Module, at: _Registers) -> None:
+        """ROOM to SUM: as many of those cells as the limit of all leaves."""
+        par, room = self.parameters, Signal(QUOTA_BITS)
+        is_score = at.event.kind == ReceiverKind.SCORE
         with m.State("ROOM"):
             m.d.sync += [
-                room.eq(Mux(others < par.limit, par.limit - others, 0)),
-                result.boost.eq(new.boost),
-                _bit(result.acts, Act.BOOST).eq(new.boost != old.boost),
+                room.eq(Mux(at.others < par.limit, par.limit - at.others, 0)),
+                at.result.boost.eq(at.new.boost),
+                _bit(at.result.acts, Act.BOOST).eq(at.new.boost != at.old.boost),
             ]
             m.next = "EXTRA"
         with m.State("EXTRA"):
             m.d.sync += [
-                new.extra.eq(Mux(wanted < room, wanted, room)),
-                _bit(result.acts, Act.SHORT).eq(is_score & (room < wanted)),
+                at.new.extra.eq(Mux(at.wanted < room, at.wanted, room)),
+                _bit(at.result.acts, Act.SHORT).eq(is_score & (room < at.wanted)),
             ]
             m.next = "SUM"
         with m.State("SUM"):
             m.d.sync += [
-                result.quota.eq(config.base_quota + new.extra),
-                _bit(result.acts, Act.QUOTA).eq(
-                    (new.extra != old.extra) | (event.kind == ReceiverKind.CONFIGURE)
+                at.result.quota.eq(at.config.base_quota + at.new.extra),
+                _bit(at.result.acts, Act.QUOTA).eq(
+                    (at.new.extra != at.old.extra) | (at.event.kind == ReceiverKind.CONFIGURE)
                 ),
             ]
             m.next = "DONE"
+
+    def _tell(self, m: Module, at: _Registers) -> None:
+        """The event's outcome: a score for the local law; priority and quota where they change."""
+        acts = at.result.acts
+        m.d.comb += [
+            self.commit_stb.eq(at.done),
+            self.score_stb.eq(at.done & _bit(acts, Act.COMMAND)),
+            self.score.qp.eq(at.event.qp),
+            self.score.value.eq(at.result.score | (at.result.command << SCORE_BITS)),
+        ]
+        for name, layout, act in (
+            ("boost", self._boost, Act.BOOST),
+            ("quota", self._quota, Act.QUOTA),
+        ):
+            latest = Latest(layout)
+            m.submodules[f"{name}s"] = latest
+            m.d.comb += [
+                latest.i_stb.eq(at.done & _bit(acts, act)),
+                latest.tells.eq(1),
+                latest.i.qp.eq(at.event.qp),
+                latest.i[name].eq(at.result[name]),
+            ]
+            wiring.connect(m, latest.o, wiring.flipped(getattr(self, f"o_{name}")))
 
 
 def _band(score: Value, parameters: data.View) -> Value:

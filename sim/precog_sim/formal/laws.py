@@ -275,7 +275,7 @@ MUTANTS = (
     Mutant(
         "laws.stage",
         STAGE,
-        "laws.o.ready.eq(~answers | ~passing | self.o.ready)",
+        "laws.o.ready.eq(~at.answers | ~at.passing | self.o.ready)",
         "laws.o.ready.eq(1)",
         "a decision that is being offered gives way to the law's",
     ),
@@ -297,8 +297,8 @@ MUTANTS = (
     Mutant(
         "laws.stage",
         STAGE,
-        "self.o.ready & (passing | (offers & ~of_event))",
-        "self.o.ready & (passing | offers)",
+        "self.o.ready & (at.passing | (at.offers & ~at.of_event))",
+        "self.o.ready & (at.passing | at.offers)",
         "an event's decision takes a sample's away",
     ),
 )

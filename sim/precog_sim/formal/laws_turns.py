@@ -74,8 +74,8 @@ MUTANTS = (
     Mutant(
         "laws.turns",
         STAGE,
-        "m.d.sync += [turn.eq(0), of_event.eq(1)]",
-        "m.d.sync += [turn.eq(1), of_event.eq(1)]",
+        "m.d.sync += [turn.eq(0), at.of_event.eq(1)]",
+        "m.d.sync += [turn.eq(1), at.of_event.eq(1)]",
         "samples starve behind events",
     ),
 )
