@@ -128,7 +128,10 @@ def test_models_that_do_harm_in_the_loop_do_not_pass(
         return sealed(told)
 
     found = evaluate(models, data, START, harm, seeds=2, limits=LIMITS)
-    why = "slowdown_p99 under dcqcn in messages must be at most 1.05 times that of live, not 1.060"
+    why = (
+        "slowdown_p99 under dcqcn in messages must be at most 1.05 times that of live, not 1.060; "
+        "its interval begins at 0.990: more seeds may decide"
+    )
     assert (found["passed"], found["failed"]) == (False, [why])
     with pytest.raises(FleetError, match=why):
         release_models(repository(tmp_path), models, LIMITS)

@@ -95,7 +95,9 @@ def test_a_record_that_passed_says_where_it_is_from(tmp_path: Path) -> None:
             "slowdown_p99 under timely in duplex .* times that of live, not 1.060",
         ),
         (
-            lambda r: r["closed_loop"]["results"][0].update(random={"jain": {"high": 1.2}}),
+            lambda r: r["closed_loop"]["results"][0].update(
+                random={"jain": {"low": 1.1, "high": 1.2}}
+            ),
             FleetError,
             "jain under timely in messages .* not 1.200, if predictions are random",
         ),
