@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from precog_models.judged import SEEDS
+
 from .assignments import SHIPPED, Drift
 from .collect import CARD, collect
 from .dataset import load_dataset
@@ -118,7 +120,7 @@ class Job:
     runner: Runner
     loop: ClosedLoop
     limits: Limits
-    seeds: int = 100
+    seeds: int = SEEDS["queue"]
 
     def __call__(self, folder: Path, live: ModelSet, since: int) -> Path:
         """Collect, train and evaluate, or go on with it; the folder of the models.

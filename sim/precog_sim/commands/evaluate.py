@@ -14,7 +14,12 @@ __all__ = ["evaluate"]
 
 def evaluate(
     model: Annotated[str, typer.Argument(help="Model file, or the name of a shipped model.")],
-    seeds: Annotated[int, typer.Option(help="Paired runs of each scenario, 2 or more.")] = 20,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            help="Paired runs of each scenario, 2 or more. Default: 20; 300 for a model of queues."
+        ),
+    ] = None,
     scenario: Annotated[
         list[str] | None,
         typer.Option(
@@ -35,12 +40,14 @@ def evaluate(
     trial or the skill monitor must keep it from harm.
     """
     from precog_fleet.errors import FleetError
-    from precog_models.judged import sealed, verdict_of
+    from precog_models.judged import SEEDS, sealed, verdict_of
     from precog_models.tree_image import find_any
-    from precog_sim.evaluation import evaluated
+    from precog_sim.evaluation import evaluated, kind_of
     from precog_studies.record import write_record
 
     image = find_any(model)
+    if seeds is None:
+        seeds = SEEDS[kind_of(image)]
     with progress_bar("Closed loop") as report:
         found = evaluated(
             image,

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from precog_host.output import JsonOption, emit, progress_bar, table
+from precog_models.judged import SEEDS
 
 from ..errors import needs
 from ..record import RECORD
@@ -139,7 +140,7 @@ def evaluate(
         str | None,
         typer.Option(help="What runs: a folder of models, a file, or a shipped model's name."),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=2, help="Of the closed loop.")] = 100,
+    seeds: Annotated[int, typer.Option(min=2, help="Of the closed loop.")] = SEEDS["queue"],
     json_: JsonOption = False,
 ) -> None:
     """Judge models on windows held back and in the closed loop; 1 unless they may be released."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from precog_host.output import JsonOption, emit, printable
+from precog_models.judged import SEEDS
 
 from ..errors import needs
 from .learn import runner_of
@@ -163,7 +164,7 @@ def trainer(
     asks: Annotated[int, typer.Option(min=1, help="Agents that must ask for models.")] = 1,
     pause: Annotated[float, typer.Option(help="Seconds from one job to the next.")] = 600.0,
     hours: Annotated[float | None, typer.Option(help="How old telemetry may be.")] = None,
-    seeds: Annotated[int, typer.Option(min=2, help="Of the closed loop.")] = 100,
+    seeds: Annotated[int, typer.Option(min=2, help="Of the closed loop.")] = SEEDS["queue"],
     workers: Annotated[int, typer.Option(min=1, help="Processes that train.")] = 2,
     ray: Annotated[str | None, typer.Option(help="Train on a Ray cluster.")] = None,
     now: Annotated[bool, typer.Option("--now", help="Begin with a job, unasked.")] = False,
