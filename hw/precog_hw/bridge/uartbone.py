@@ -5,7 +5,8 @@ the line, and what the window at the end of the address space tells about it.
 """
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
-from amaranth.lib import data, enum, wiring
+from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib.crc import Processor
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.wiring import In, Out
 
@@ -31,6 +32,25 @@ class _Kind(enum.Enum, shape=2):  # type: ignore[call-arg]
 
 
 _SYMBOL = data.StructLayout({"byte": 8, "kind": _Kind})
+
+
+class _Command:
+    """The command at work, and what its states have of the line."""
+
+    def __init__(self, symbols: stream.Interface, crc: Processor) -> None:
+        self.symbols = symbols
+        self.crc = crc
+        self.command = Signal(range(max(Command) + 1))
+        self.words = Signal(8)  # that are left
+        self.address = Signal(32)  # in words
+        self.word = Signal(32)
+        self.count = Signal(range(_WORD_BYTES))
+        self.writes = (self.command == Command.WRITE) | (self.command == Command.WRITE_FIXED)
+        self.fixed = (self.command == Command.WRITE_FIXED) | (self.command == Command.READ_FIXED)
+        self.waits = Signal()  # for the line
+        self.silence = Signal()  # has lasted for the time-out
+        self.byte = Signal()  # a good one is taken
+        self.damaged = Signal()
 
 
 class UartBridge(wiring.Component):
@@ -108,131 +128,142 @@ class UartBridge(wiring.Component):
             access.crc.eq(crc.crc),
         ]
         self._receive(m, receiver, queue)
-
-        symbol = queue.o.payload
-        faults = {kind: access.faults[kind] for kind in UartFault}
-        command, words = Signal(range(max(Command) + 1)), Signal(8)
-        writes = (command == Command.WRITE) | (command == Command.WRITE_FIXED)
-        fixed = (command == Command.WRITE_FIXED) | (command == Command.READ_FIXED)
-        address = Signal(32)  # in words
-        word = Signal(32)
-        count = Signal(range(_WORD_BYTES))
+        at = _Command(queue.o, crc)
         m.d.comb += [
-            access.write.eq(writes),
-            access.address.eq(Cat(Const(0, 2), address)),
-            access.data.eq(word),
+            access.write.eq(at.writes),
+            access.address.eq(Cat(Const(0, 2), at.address)),
+            access.data.eq(at.word),
         ]
 
-        # Silence counts while nothing is on the line, nothing waits and nothing is being answered.
-        waits = Signal()
+        self._count_silence(m, at, receiver.idle)
+        with m.FSM(name="command"):
+            self._parse(m, at)
+            self._write(m, at)
+            self._read(m, at, transmitter.i)
+            self._ignore(m, at)
+        return m
+
+    def _count_silence(self, m: Module, at: _Command, idle: Signal) -> None:
+        """Count how long nothing is on the line, nothing waits and nothing is being answered."""
         silent = Signal(range(self._timeout))
-        silence = Signal()
-        m.d.comb += silence.eq(silent == self._timeout - 1)
-        with m.If(~receiver.idle | queue.o.valid | ~waits | silence):
+        m.d.comb += at.silence.eq(silent == self._timeout - 1)
+        with m.If(~idle | at.symbols.valid | ~at.waits | at.silence):
             m.d.sync += silent.eq(0)
         with m.Else():
             m.d.sync += silent.eq(silent + 1)
 
-        byte = Signal()  # a good one is taken
-        damaged = Signal()
+    def _take(self, m: Module, at: _Command) -> None:
+        """The next symbol is taken; damage ends the command."""
+        symbol, faults = at.symbols.payload, self._access.faults
+        m.d.comb += [
+            at.waits.eq(1),
+            at.symbols.ready.eq(1),
+            at.byte.eq(at.symbols.valid & (symbol.kind == _Kind.BYTE)),
+            at.damaged.eq(at.symbols.valid & (symbol.kind != _Kind.BYTE)),
+            faults[UartFault.FRAMING].eq(at.damaged & (symbol.kind == _Kind.FRAMING)),
+            faults[UartFault.OVERFLOW].eq(at.damaged & (symbol.kind == _Kind.OVERFLOW)),
+            at.crc.valid.eq(at.byte),
+            at.crc.data.eq(symbol.byte),
+        ]
+        with m.If(at.damaged):
+            m.next = "DEAF"
 
-        def take() -> None:
-            """The next symbol is taken; damage ends the command."""
-            m.d.comb += [
-                waits.eq(1),
-                queue.o.ready.eq(1),
-                byte.eq(queue.o.valid & (symbol.kind == _Kind.BYTE)),
-                damaged.eq(queue.o.valid & (symbol.kind != _Kind.BYTE)),
-                faults[UartFault.FRAMING].eq(damaged & (symbol.kind == _Kind.FRAMING)),
-                faults[UartFault.OVERFLOW].eq(damaged & (symbol.kind == _Kind.OVERFLOW)),
-                crc.valid.eq(byte),
-                crc.data.eq(symbol.byte),
-            ]
-            with m.If(damaged):
-                m.next = "DEAF"
+    def _forget(self, m: Module, at: _Command) -> None:
+        """A command that stops is forgotten."""
+        with m.If(at.silence):
+            m.d.comb += [self._access.faults[UartFault.TIMEOUT].eq(1), at.crc.start.eq(1)]
+            m.next = "COMMAND"
 
-        def forget() -> None:
-            """A command that stops is forgotten."""
-            with m.If(silence):
-                m.d.comb += [faults[UartFault.TIMEOUT].eq(1), crc.start.eq(1)]
+    @staticmethod
+    def _end_word(m: Module, at: _Command) -> None:
+        """Go on to the next word, at the next address unless the command says a fixed one."""
+        m.d.sync += [at.words.eq(at.words - 1), at.address.eq(at.address + ~at.fixed)]
+
+    def _parse(self, m: Module, at: _Command) -> None:
+        """COMMAND, LENGTH and ADDRESS: what is to be done, to how many words, and where."""
+        symbol, faults = at.symbols.payload, self._access.faults
+        with m.State("COMMAND"):
+            self._take(m, at)
+            with m.If(at.byte):
+                m.d.sync += at.command.eq(symbol.byte)
+                m.next = "LENGTH"
+                with m.If((symbol.byte < min(Command)) | (symbol.byte > max(Command))):
+                    m.d.comb += faults[UartFault.COMMAND].eq(1)
+                    m.next = "DEAF"
+        with m.State("LENGTH"):
+            self._forget(m, at)
+            self._take(m, at)
+            with m.If(at.byte):
+                m.d.sync += [at.words.eq(symbol.byte), at.count.eq(0)]
+                m.next = "ADDRESS"
+                with m.If(symbol.byte == 0):
+                    m.d.comb += faults[UartFault.COMMAND].eq(1)
+                    m.next = "DEAF"
+        with m.State("ADDRESS"):
+            self._forget(m, at)
+            self._take(m, at)
+            with m.If(at.byte):
+                m.d.sync += [at.address.eq(Cat(symbol.byte, at.address)), at.count.eq(at.count + 1)]
+                with m.If(at.count == _WORD_BYTES - 1):
+                    m.next = "READ"
+                    with m.If(at.writes):
+                        m.next = "DATA"
+
+    def _write(self, m: Module, at: _Command) -> None:
+        """DATA to WRITTEN: each word as soon as its four bytes have come."""
+        symbol = at.symbols.payload
+        with m.State("DATA"):
+            self._forget(m, at)
+            self._take(m, at)
+            with m.If(at.byte):
+                m.d.sync += [at.word.eq(Cat(symbol.byte, at.word)), at.count.eq(at.count + 1)]
+                with m.If(at.count == _WORD_BYTES - 1):
+                    m.next = "WRITE"
+        with m.State("WRITE"):
+            m.d.comb += self._access.stb.eq(1)
+            m.next = "WRITTEN"
+        with m.State("WRITTEN"), m.If(self._access.ack):
+            self._end_word(m, at)
+            m.next = "DATA"
+            with m.If(at.words == 1):
                 m.next = "COMMAND"
 
-        def end_word() -> None:
-            m.d.sync += [words.eq(words - 1), address.eq(address + ~fixed)]
+    def _read(self, m: Module, at: _Command, sends: stream.Interface) -> None:
+        """READ to SEND: each word is read when the one before it has been sent."""
+        with m.State("READ"):
+            m.d.comb += self._access.stb.eq(1)
+            m.next = "TAKEN"
+        with m.State("TAKEN"), m.If(self._access.ack):
+            m.d.sync += at.word.eq(self._access.result)
+            m.d.comb += at.crc.start.eq(self._access.is_crc)
+            m.next = "SEND"
+        with m.State("SEND"):
+            m.d.comb += [
+                sends.valid.eq(1),
+                sends.payload.eq(at.word[-8:]),
+                at.crc.valid.eq(sends.ready & ~self._access.is_crc),
+                at.crc.data.eq(at.word[-8:]),
+            ]
+            with m.If(sends.ready):
+                m.d.sync += [at.word.eq(at.word << 8), at.count.eq(at.count + 1)]
+                with m.If(at.count == _WORD_BYTES - 1):
+                    self._end_word(m, at)
+                    m.next = "READ"
+                    with m.If(at.words == 1):
+                        m.next = "COMMAND"
 
-        with m.FSM(name="command"):
-            with m.State("COMMAND"):
-                take()
-                with m.If(byte):
-                    m.d.sync += command.eq(symbol.byte)
-                    m.next = "LENGTH"
-                    with m.If((symbol.byte < min(Command)) | (symbol.byte > max(Command))):
-                        m.d.comb += faults[UartFault.COMMAND].eq(1)
-                        m.next = "DEAF"
-            with m.State("LENGTH"):
-                forget()
-                take()
-                with m.If(byte):
-                    m.d.sync += [words.eq(symbol.byte), count.eq(0)]
-                    m.next = "ADDRESS"
-                    with m.If(symbol.byte == 0):
-                        m.d.comb += faults[UartFault.COMMAND].eq(1)
-                        m.next = "DEAF"
-            with m.State("ADDRESS"):
-                forget()
-                take()
-                with m.If(byte):
-                    m.d.sync += [address.eq(Cat(symbol.byte, address)), count.eq(count + 1)]
-                    with m.If(count == _WORD_BYTES - 1):
-                        m.next = "READ"
-                        with m.If(writes):
-                            m.next = "DATA"
-            with m.State("DATA"):
-                forget()
-                take()
-                with m.If(byte):
-                    m.d.sync += [word.eq(Cat(symbol.byte, word)), count.eq(count + 1)]
-                    with m.If(count == _WORD_BYTES - 1):
-                        m.next = "WRITE"
-            with m.State("WRITE"):
-                m.d.comb += access.stb.eq(1)
-                m.next = "WRITTEN"
-            with m.State("WRITTEN"), m.If(access.ack):
-                end_word()
-                m.next = "DATA"
-                with m.If(words == 1):
-                    m.next = "COMMAND"
-            with m.State("READ"):
-                m.d.comb += access.stb.eq(1)
-                m.next = "TAKEN"
-            with m.State("TAKEN"), m.If(access.ack):
-                m.d.sync += word.eq(access.result)
-                m.d.comb += crc.start.eq(access.is_crc)
-                m.next = "SEND"
-            with m.State("SEND"):
-                m.d.comb += [
-                    transmitter.i.valid.eq(1),
-                    transmitter.i.payload.eq(word[-8:]),
-                    crc.valid.eq(transmitter.i.ready & ~access.is_crc),
-                    crc.data.eq(word[-8:]),
-                ]
-                with m.If(transmitter.i.ready):
-                    m.d.sync += [word.eq(word << 8), count.eq(count + 1)]
-                    with m.If(count == _WORD_BYTES - 1):
-                        end_word()
-                        m.next = "READ"
-                        with m.If(words == 1):
-                            m.next = "COMMAND"
-            with m.State("DEAF"):
-                m.d.comb += [waits.eq(1), queue.o.ready.eq(1)]
-                with m.If(queue.o.valid & (symbol.kind == _Kind.FRAMING)):
-                    m.d.comb += faults[UartFault.FRAMING].eq(1)
-                with m.If(queue.o.valid & (symbol.kind == _Kind.OVERFLOW)):
-                    m.d.comb += faults[UartFault.OVERFLOW].eq(1)
-                with m.If(silence):
-                    m.d.comb += crc.start.eq(1)
-                    m.next = "COMMAND"
-        return m
+    def _ignore(self, m: Module, at: _Command) -> None:
+        """DEAF: nothing is executed until the line has been silent."""
+        symbol, faults = at.symbols.payload, self._access.faults
+        with m.State("DEAF"):
+            m.d.comb += [at.waits.eq(1), at.symbols.ready.eq(1)]
+            with m.If(at.symbols.valid & (symbol.kind == _Kind.FRAMING)):
+                m.d.comb += faults[UartFault.FRAMING].eq(1)
+            with m.If(at.symbols.valid & (symbol.kind == _Kind.OVERFLOW)):
+                m.d.comb += faults[UartFault.OVERFLOW].eq(1)
+            with m.If(at.silence):
+                m.d.comb += at.crc.start.eq(1)
+                m.next = "COMMAND"
 
     @staticmethod
     def _receive(m: Module, receiver: SerialReceiver, queue: Queue) -> None:

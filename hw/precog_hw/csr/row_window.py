@@ -33,6 +33,25 @@ def row_command_layout(layout: data.StructLayout, rows: int) -> data.StructLayou
     )
 
 
+class _Work:
+    """The command at work, the host's when it comes during a step of the sweep, and both walks."""
+
+    def __init__(self, row_bits: int) -> None:
+        self.row = Signal(row_bits)
+        self.apply = Signal()
+        self.clear = Signal()
+        self.fetch = Signal()
+        self.walking = Signal(init=1)
+        self.strobe = Signal()  # of the host
+        self.exists = Signal()  # the row that it names
+        self.waits = Signal()  # the host's command, while a step of the sweep is done
+        self.ask = Signal(
+            data.StructLayout({"apply": 1, "clear": 1, "fetch": 1, "row": row_bits}),
+        )
+        self.swept = Signal(row_bits)  # the row that is next
+        self.last = Signal()  # the sweep's step is the last one
+
+
 class RowWindow(wiring.Component):
     """Carries commands on rows out and keeps the rows' configuration.
 
@@ -124,97 +143,99 @@ class RowWindow(wiring.Component):
         write, read = configs.write_port(), configs.read_port()
 
         command = self.o.payload
-        row, walking, strobe = Signal.like(command.row), Signal(init=1), Signal()
-        apply, clear, fetch = Signal(), Signal(), Signal()
-        # The host's command, when it comes during a step of the sweep; the row that is next.
-        waits, last, of_sweep = Signal(), Signal(), self.of_sweep
-        swept = Signal.like(command.row)
-        ask = Signal(data.StructLayout({"apply": 1, "clear": 1, "fetch": 1, "row": len(row)}))
-        exists = Signal()
+        at = _Work(len(command.row))
         m.d.comb += [
-            strobe.eq(self.fetch | self.apply | self.clear),
-            write.addr.eq(row),
-            write.data.eq(Mux(walking, self._layout.const(self._init), self.window.as_value())),
-            read.addr.eq(row),
+            at.strobe.eq(self.fetch | self.apply | self.clear),
+            write.addr.eq(at.row),
+            write.data.eq(Mux(at.walking, self._layout.const(self._init), self.window.as_value())),
+            read.addr.eq(at.row),
             read.en.eq(self.captured),
             self.loaded.eq(read.data),
-            command.row.eq(row),
-            command.apply.eq(apply),
-            command.clear.eq(clear),
-            command.fetch.eq(fetch),
+            command.row.eq(at.row),
+            command.apply.eq(at.apply),
+            command.clear.eq(at.clear),
+            command.fetch.eq(at.fetch),
             command.config.eq(read.data),
-            exists.eq(self.index < rows),
-            self.busy.eq(waits | ~of_sweep),
-            self.ready.eq(~walking),
-            self.wiped.eq(walking & write.en),
-            self.overrun.eq(strobe & self.busy),
-            self.range_error.eq(strobe & ~self.busy & ~exists),
+            at.exists.eq(self.index < rows),
+            self.busy.eq(at.waits | ~self.of_sweep),
+            self.ready.eq(~at.walking),
+            self.wiped.eq(at.walking & write.en),
+            self.overrun.eq(at.strobe & self.busy),
+            self.range_error.eq(at.strobe & ~self.busy & ~at.exists),
         ]
-        with m.If(strobe & ~self.busy & exists):
+        with m.If(at.strobe & ~self.busy & at.exists):
             m.d.sync += [
-                waits.eq(1),
-                ask.apply.eq(self.apply),
-                ask.clear.eq(self.clear),
-                ask.fetch.eq(self.fetch),
-                ask.row.eq(self.index),
+                at.waits.eq(1),
+                at.ask.apply.eq(self.apply),
+                at.ask.clear.eq(self.clear),
+                at.ask.fetch.eq(self.fetch),
+                at.ask.row.eq(self.index),
             ]
         with m.FSM(name="command"):
             with m.State("WALK"):  # the first state after reset
-                m.d.sync += [apply.eq(1), clear.eq(1)]
+                m.d.sync += [at.apply.eq(1), at.clear.eq(1)]
                 m.next = "WRITE"
-            with m.State("IDLE"):
-                m.d.comb += self.busy.eq(waits)
-                with m.If(waits):
-                    m.d.sync += [
-                        row.eq(ask.row),
-                        apply.eq(ask.apply),
-                        clear.eq(ask.clear),
-                        fetch.eq(ask.fetch),
-                        waits.eq(0),
-                        of_sweep.eq(0),
-                    ]
-                    m.next = "WRITE"
-                with m.Elif(strobe):
-                    m.d.sync += [
-                        row.eq(self.index),
-                        apply.eq(self.apply),
-                        clear.eq(self.clear),
-                        fetch.eq(self.fetch),
-                        waits.eq(0),
-                        of_sweep.eq(0),
-                    ]
-                    with m.If(exists):
-                        m.next = "WRITE"
-                with m.Elif(self.sweeping):
-                    m.d.sync += [
-                        row.eq(swept),
-                        apply.eq(self._sweep_applies),
-                        clear.eq(1),
-                        fetch.eq(0),
-                        of_sweep.eq(1),
-                        swept.eq(swept + 1),
-                        last.eq(swept == rows - 1),
-                    ]
-                    m.next = "READ"
+            self._choose(m, at)
             with m.State("WRITE"):
-                m.d.comb += write.en.eq(apply)
+                m.d.comb += write.en.eq(at.apply)
                 m.next = "READ"
             with m.State("READ"):
                 m.d.comb += self.captured.eq(1)
                 m.next = "ISSUE"
-            with m.State("ISSUE"):
-                m.d.comb += self.o.valid.eq(1)
-                with m.If(self.o.ready):
-                    m.d.comb += self.load.eq(fetch)
-                    m.next = "IDLE"
-                    with m.If(of_sweep & last):
-                        m.d.sync += self.sweeping.eq(0)
-                    with m.If(walking):
-                        m.d.sync += row.eq(row + 1)
-                        m.next = "WALK"
-                        with m.If(row == rows - 1):
-                            m.d.sync += walking.eq(0)
-                            m.next = "IDLE"
+            self._issue(m, at)
         with m.If(self.sweep):
-            m.d.sync += [swept.eq(0), last.eq(0), self.sweeping.eq(1)]
+            m.d.sync += [at.swept.eq(0), at.last.eq(0), self.sweeping.eq(1)]
         return m
+
+    def _choose(self, m: Module, at: _Work) -> None:
+        """IDLE: the host's command comes before a step of the sweep."""
+        with m.State("IDLE"):
+            m.d.comb += self.busy.eq(at.waits)
+            with m.If(at.waits):
+                m.d.sync += [
+                    at.row.eq(at.ask.row),
+                    at.apply.eq(at.ask.apply),
+                    at.clear.eq(at.ask.clear),
+                    at.fetch.eq(at.ask.fetch),
+                    at.waits.eq(0),
+                    self.of_sweep.eq(0),
+                ]
+                m.next = "WRITE"
+            with m.Elif(at.strobe):
+                m.d.sync += [
+                    at.row.eq(self.index),
+                    at.apply.eq(self.apply),
+                    at.clear.eq(self.clear),
+                    at.fetch.eq(self.fetch),
+                    at.waits.eq(0),
+                    self.of_sweep.eq(0),
+                ]
+                with m.If(at.exists):
+                    m.next = "WRITE"
+            with m.Elif(self.sweeping):
+                m.d.sync += [
+                    at.row.eq(at.swept),
+                    at.apply.eq(self._sweep_applies),
+                    at.clear.eq(1),
+                    at.fetch.eq(0),
+                    self.of_sweep.eq(1),
+                    at.swept.eq(at.swept + 1),
+                    at.last.eq(at.swept == self._rows - 1),
+                ]
+                m.next = "READ"
+
+    def _issue(self, m: Module, at: _Work) -> None:
+        """ISSUE: offer the command; the walk after reset and the sweep end with their last row."""
+        with m.State("ISSUE"):
+            m.d.comb += self.o.valid.eq(1)
+            with m.If(self.o.ready):
+                m.d.comb += self.load.eq(at.fetch)
+                m.next = "IDLE"
+                with m.If(self.of_sweep & at.last):
+                    m.d.sync += self.sweeping.eq(0)
+                with m.If(at.walking):
+                    m.d.sync += at.row.eq(at.row + 1)
+                    m.next = "WALK"
+                    with m.If(at.row == self._rows - 1):
+                        m.d.sync += at.walking.eq(0)
+                        m.next = "IDLE"

@@ -1,5 +1,7 @@
 """The rows of all queues, and what every event does to one of them."""
 
+from itertools import pairwise
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -47,6 +49,45 @@ def _shared(layout: data.StructLayout) -> list[str]:
 def _short(ticks: Value) -> Value:
     """Saturated to a word."""
     return ticks[:_WORD_BITS] | ticks[_WORD_BITS:].any().replicate(_WORD_BITS)
+
+
+class _Events:
+    """The events of cycles 0 to 5, which kinds they are of, and what one cycle leaves for later.
+
+    A number in a name is of the cycle in which it stands.
+    """
+
+    def __init__(self, m: Module, i: data.View, stb: Signal, wipes: Signal, cycles: int) -> None:
+        self._m = m
+        self._known: dict[str, Signal] = {}
+        self.e = [i, *(Signal.like(i, name=f"e{n}") for n in range(1, cycles))]
+        self.valid = [stb, *(Signal(name=f"valid{n}") for n in range(1, cycles))]
+        self.wipes = [wipes, *(Signal(name=f"wipes{n}") for n in range(1, cycles))]
+        for line in (self.e, self.valid, self.wipes):
+            m.d.sync += [late.eq(early) for early, late in pairwise(line)]
+        # Cycle 4.
+        self.inter = Signal(_TIME_BITS)  # ticks since the arrival before
+        self.service = Signal(_TIME_BITS)  # ticks of the service that ends
+        self.inters = Signal()  # `inter` counts
+        self.serves = Signal()  # `service` counts
+        self.watched4 = Signal()
+        self.occupancy4 = Signal(_WORD_BITS)
+        # Strobes of 200 registers each, so they are registers themselves.
+        self.shows4 = Signal()
+        self.done4 = Signal()
+        # Cycle 5.
+        self.occupancy = Signal(_WORD_BITS)
+        self.shows5 = Signal()
+        self.done5 = Signal()
+        self.fills = Signal()  # the event is the last one of a sample of arrivals and departures
+
+    def known(self, n: int, *kinds: QueueEvent) -> Signal:
+        """The event in cycle `n` is of one of these kinds."""
+        name = f"{'_'.join(kind.name.lower() for kind in kinds)}{n}"
+        if name not in self._known:
+            found = self._known[name] = Signal(name=name)
+            self._m.d.sync += found.eq(Cat(self.e[n - 1].kind == kind for kind in kinds).any())
+        return self._known[name]
 
 
 class QueueRows(wiring.Component):
@@ -116,42 +157,34 @@ class QueueRows(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # The event in cycles 0 to 5.
-        e = [self.i, *(Signal.like(self.i, name=f"e{n}") for n in range(1, self.LATENCY))]
-        valid = [self.i_stb, *(Signal(name=f"valid{n}") for n in range(1, self.LATENCY))]
-        wipes = [self.wipes, *(Signal(name=f"wipes{n}") for n in range(1, self.LATENCY))]
-        for n in range(1, self.LATENCY):
-            m.d.sync += [e[n].eq(e[n - 1]), valid[n].eq(valid[n - 1]), wipes[n].eq(wipes[n - 1])]
-
-        def known(n: int, *kinds: QueueEvent) -> Signal:
-            """The event in cycle `n` is of one of these kinds."""
-            name = f"{'_'.join(kind.name.lower() for kind in kinds)}{n}"
-            found = Signal(name=name)
-            m.d.sync += found.eq(Cat(e[n - 1].kind == kind for kind in kinds).any())
-            return found
-
+        at = _Events(m, self.i, self.i_stb, self.wipes, self.LATENCY)
         m.submodules.sums = sums = RowUpdate(_SUMS, self._qps)
         m.submodules.measures = measures = RowUpdate(_MEASURES, self._qps)
         m.d.comb += [
-            sums.i_stb.eq(valid[0]),
-            sums.i_row.eq(e[0].qp),
-            measures.i_stb.eq(valid[2]),
-            measures.i_row.eq(e[2].qp),
+            sums.i_stb.eq(at.valid[0]),
+            sums.i_row.eq(at.e[0].qp),
+            measures.i_stb.eq(at.valid[2]),
+            measures.i_row.eq(at.e[2].qp),
         ]
+        self._add(m, at, sums.old, sums.new)
+        self._keep(m, at, sums.old, sums.new)
+        self._derive(m, at, measures.old, measures.new)
+        self._tell(m, at, measures.old, measures.new)
+        return m
 
-        # Cycle 3.
-        arrival, departure = known(3, QueueEvent.ARRIVAL), known(3, QueueEvent.DEPARTURE)
-        resets, clears = known(3, QueueEvent.RESET), known(3, QueueEvent.CLEAR)
+    def _add(self, m: Module, at: _Events, old: data.View, new: data.View) -> None:
+        """Cycle 3: occupancy, counts, bytes and times of the row, after the event."""
+        arrival, departure = at.known(3, QueueEvent.ARRIVAL), at.known(3, QueueEvent.DEPARTURE)
+        resets, clears = at.known(3, QueueEvent.RESET), at.known(3, QueueEvent.CLEAR)
         coming, leaving, operand = (Signal(_WORD_BITS, name=n) for n in ("in3", "out3", "operand3"))
         for number, kind in ((coming, QueueEvent.ARRIVAL), (leaving, QueueEvent.DEPARTURE)):
-            m.d.sync += number.eq(Mux(e[2].kind == kind, e[2].size, 0))
-        m.d.sync += operand.eq(e[2].size ^ (e[2].kind == QueueEvent.DEPARTURE).replicate(32))
-        old, new = sums.old, sums.new
+            m.d.sync += number.eq(Mux(at.e[2].kind == kind, at.e[2].size, 0))
+        m.d.sync += operand.eq(at.e[2].size ^ (at.e[2].kind == QueueEvent.DEPARTURE).replicate(32))
         some = old.occupancy.any()
         total = Signal(_WORD_BITS + 1)
         m.d.comb += total.eq((Cat(1, old.occupancy) + Cat(departure, operand)) >> 1)
         carry = total[-1].replicate(_WORD_BITS)  # too much, or enough for what departs
-        with m.If(~wipes[3]):
+        with m.If(~at.wipes[3]):
             m.d.comb += new.eq(old)
             with m.If(arrival):
                 m.d.comb += new.occupancy.eq(total[:_WORD_BITS] | carry)
@@ -161,9 +194,9 @@ class QueueRows(wiring.Component):
                 m.d.comb += new.occupancy.eq(0)
             m.d.comb += new.seen.eq((old.seen | arrival) & ~resets)
             with m.If(arrival):
-                m.d.comb += new.last_arrival.eq(e[3].t)
+                m.d.comb += new.last_arrival.eq(at.e[3].t)
             with m.If(Mux(some, departure, arrival)):
-                m.d.comb += new.start.eq(e[3].t)
+                m.d.comb += new.start.eq(at.e[3].t)
             m.d.comb += [
                 new.arrivals.eq(Mux(clears, 0, old.arrivals + arrival)),
                 new.departures.eq(Mux(clears, 0, old.departures + departure)),
@@ -171,77 +204,75 @@ class QueueRows(wiring.Component):
                 new.bytes_out.eq(Mux(clears, 0, old.bytes_out + leaving)),
             ]
 
-        # Cycle 4.
-        inter, service = Signal(_TIME_BITS), Signal(_TIME_BITS)
-        inters, serves, watched4, periodic = Signal(), Signal(), Signal(), Signal()
-        occupancy4, occupancy = Signal(_WORD_BITS), Signal(_WORD_BITS)
-        # Strobes of 200 registers each, so they are registers themselves.
-        shows4, shows5, done4, done5 = Signal(), Signal(), Signal(), Signal()
-        reads3 = known(3, QueueEvent.READ, QueueEvent.CLEAR)
+    def _keep(self, m: Module, at: _Events, old: data.View, new: data.View) -> None:
+        """Cycle 4: what the measures need of the sums; a read shows the sums that it found."""
+        arrival, departure = at.known(3, QueueEvent.ARRIVAL), at.known(3, QueueEvent.DEPARTURE)
+        periodic = Signal()
+        reads3 = at.known(3, QueueEvent.READ, QueueEvent.CLEAR)
         m.d.sync += [
-            inter.eq(e[3].t - old.last_arrival),
-            service.eq(e[3].t - old.start),
-            inters.eq(arrival & old.seen),
-            serves.eq(departure & some),
-            watched4.eq(old.seen & periodic),
+            at.inter.eq(at.e[3].t - old.last_arrival),
+            at.service.eq(at.e[3].t - old.start),
+            at.inters.eq(arrival & old.seen),
+            at.serves.eq(departure & old.occupancy.any()),
+            at.watched4.eq(old.seen & periodic),
             periodic.eq(self.period != 0),
-            occupancy4.eq(new.occupancy),
-            occupancy.eq(occupancy4),
-            shows4.eq(valid[3] & reads3 & ~e[3].size[0]),
-            shows5.eq(shows4),
-            done4.eq(valid[3] & reads3),
-            done5.eq(done4),
+            at.occupancy4.eq(new.occupancy),
+            at.occupancy.eq(at.occupancy4),
+            at.shows4.eq(at.valid[3] & reads3 & ~at.e[3].size[0]),
+            at.shows5.eq(at.shows4),
+            at.done4.eq(at.valid[3] & reads3),
+            at.done5.eq(at.done4),
         ]
         read = Signal(_SUMS)
         m.d.sync += read.eq(old)
-        with m.If(shows4):
+        with m.If(at.shows4):
             m.d.sync += [self.values[name].eq(read[name]) for name in _shared(_SUMS)]
 
-        # Cycle 5.
-        visits, watched = known(5, QueueEvent.VISIT), Signal()
-        m.d.sync += watched.eq(watched4)
-        due = self._visit(m, e, valid[5] & (visits | wipes[5]), wipes[5], watched)
-        arrival, departure = known(5, QueueEvent.ARRIVAL), known(5, QueueEvent.DEPARTURE)
-        resets, clears = known(5, QueueEvent.RESET), known(5, QueueEvent.CLEAR)
+    def _derive(self, m: Module, at: _Events, old: data.View, new: data.View) -> None:
+        """Cycle 5: times between arrivals, of service, the peak; whether a sample is full."""
+        arrival, departure = at.known(5, QueueEvent.ARRIVAL), at.known(5, QueueEvent.DEPARTURE)
+        resets, clears = at.known(5, QueueEvent.RESET), at.known(5, QueueEvent.CLEAR)
         short_inter, short_service = Signal(_WORD_BITS), Signal(_WORD_BITS)
         inters5, serves5 = Signal(), Signal()
         m.d.sync += [
-            short_inter.eq(_short(inter)),
-            short_service.eq(_short(service)),
-            inters5.eq(inters),
-            serves5.eq(serves),
+            short_inter.eq(_short(at.inter)),
+            short_service.eq(_short(at.service)),
+            inters5.eq(at.inters),
+            serves5.eq(at.serves),
         ]
-        old, new = measures.old, measures.new
-        counts, fills, last, on = Signal(), Signal(), Signal(EVERY_BITS), Signal()
+        counts, last, on = Signal(), Signal(EVERY_BITS), Signal()
         m.d.sync += [last.eq(self.every - 1), on.eq(self.every != 0)]
         m.d.comb += [
             counts.eq(arrival | departure),
-            fills.eq(counts & on & (old.since >= last)),
+            at.fills.eq(counts & on & (old.since >= last)),
         ]
-        with m.If(~wipes[5] & ~resets):
+        with m.If(~at.wipes[5] & ~resets):
             m.d.comb += [
                 new.inter_arrival.eq(Mux(inters5, short_inter, old.inter_arrival)),
                 new.service.eq(Mux(serves5, short_service, old.service)),
-                new.size.eq(Mux(arrival, e[5].size, old.size)),
+                new.size.eq(Mux(arrival, at.e[5].size, old.size)),
                 new.since.eq(old.since),
             ]
             with m.If(counts):
-                m.d.comb += new.since.eq(Mux(fills | ~on, 0, old.since + 1))
-        with m.If(~wipes[5]):
-            m.d.comb += new.peak.eq(Mux(clears | (occupancy > old.peak), occupancy, old.peak))
+                m.d.comb += new.since.eq(Mux(at.fills | ~on, 0, old.since + 1))
+        with m.If(~at.wipes[5]):
+            m.d.comb += new.peak.eq(Mux(clears | (at.occupancy > old.peak), at.occupancy, old.peak))
 
-        # Cycle 6.
+    def _tell(self, m: Module, at: _Events, old: data.View, new: data.View) -> None:
+        """Cycle 6: a sample that is full or due; a read shows the measures that it found."""
+        visits, watched = at.known(5, QueueEvent.VISIT), Signal()
+        m.d.sync += watched.eq(at.watched4)
+        due = self._visit(m, at.e, at.valid[5] & (visits | at.wipes[5]), at.wipes[5], watched)
         m.d.sync += [
-            self.o_stb.eq(valid[5] & ~wipes[5] & (fills | (visits & due))),
-            self.o.qp.eq(e[5].qp),
-            self.o.t.eq(e[5].t),
-            self.o.numbers.occupancy.eq(occupancy),
+            self.o_stb.eq(at.valid[5] & ~at.wipes[5] & (at.fills | (visits & due))),
+            self.o.qp.eq(at.e[5].qp),
+            self.o.t.eq(at.e[5].t),
+            self.o.numbers.occupancy.eq(at.occupancy),
             *(self.o.numbers[name].eq(new[name]) for name in PROFILE_INPUTS[1:]),
-            self.read_done.eq(done5),
+            self.read_done.eq(at.done5),
         ]
-        with m.If(shows5):
+        with m.If(at.shows5):
             m.d.sync += [self.values[name].eq(old[name]) for name in _shared(_MEASURES)]
-        return m
 
     def _visit(
         self, m: Module, e: list[data.View], writes: Value, wipes: Value, watched: Signal

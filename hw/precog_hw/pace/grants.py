@@ -36,6 +36,22 @@ _WINDOWS = ("shuts", "expires", "waits")
 _AHEAD = 4  # requests, or acknowledgements, between their check and the pacer
 
 
+class _Orders:
+    """A command or a decision on its way to the pacer."""
+
+    def __init__(self, config: NicConfig, settled: Value, boost: Signal) -> None:
+        self.settled = settled  # nothing of before a command that closes is under way
+        self.closes = Signal()  # the command disables its queue pair
+        self.renews = Signal()  # it enables it, or clears one that is enabled
+        self.opens = Signal()  # its queue pair is enabled from now on
+        self.permits = Signal()  # who is enabled changes
+        self.todo = Signal()  # the command is not carried out yet
+        self.closing = Signal()
+        self.job = Signal(order_layout(config.qps))
+        self.of_command = Signal()
+        self.raised = Signal.like(boost)
+
+
 class Grants(wiring.Component):
     """Requests and acknowledgements of enabled queue pairs in, grants at the decided rates out.
 
@@ -158,10 +174,12 @@ class Grants(wiring.Component):
             m.d.comb += [getattr(self, n).eq(getattr(pacer, n)) for n in _WINDOWS]
         # Who is enabled: for requests, acknowledgements and commands.
         enabled = [RowMemory(1, self._config.qps) for _ in range(3)]
-        closing, settled = Signal(), Signal(2)
-        self._tell(m, latest, enabled, closing, settled.all())
+        settled = Signal(2)
+        at = _Orders(self._config, settled.all(), self.i_boost.payload.boost)
+        self._enable(m, at, latest, enabled)
+        self._tell(m, at, latest)
         refused = [
-            self._admit(m, enabled[n], name, closing, settled[n])
+            self._admit(m, enabled[n], name, at.closing, settled[n])
             for n, name in enumerate(("request", "ack"))
         ]
 
@@ -221,19 +239,12 @@ class Grants(wiring.Component):
         ]
         return stb[-1] & ~known.read_data
 
-    def _tell(
-        self,
-        m: Module,
-        latest: Latest,
-        enabled: list[RowMemory],
-        closing: Signal,
-        settled: Value,
-    ) -> None:
-        """Commands, connections and decisions become the pacer's events, one after the other.
+    def _enable(self, m: Module, at: _Orders, latest: Latest, enabled: list[RowMemory]) -> None:
+        """Commands and decisions ask for rates, and commands say who is enabled.
 
         A command finds out whether its queue pair was enabled, and decisions come after it as late.
         """
-        pacer, command, decision = self._pacer, self.command, self.decision
+        command, decision = self.command, self.decision
         m.submodules.command_enabled = was = enabled[-1]
         commands, decisions = Signal(self.CHECK), Signal(self.CHECK)
         for n in range(self.CHECK):
@@ -245,13 +256,10 @@ class Grants(wiring.Component):
             decisions.eq(Cat(self.decision_stb, decisions)),
         ]
         command_stb, decision_stb = commands[-1], decisions[-1]
-        m.submodules.connections = connections = plain_memory(CONFIG, self._config.qps)
-        write, read = connections.write_port(), connections.read_port()
-        closes, renews, opens = Signal(), Signal(), Signal()
         m.d.comb += [
             was.read_row.eq(command.qp),
-            closes.eq(command.apply & ~command.config.enable),
-            renews.eq(
+            at.closes.eq(command.apply & ~command.config.enable),
+            at.renews.eq(
                 Mux(
                     command.apply,
                     command.config.enable & (command.clear | ~was.read_data),
@@ -260,14 +268,13 @@ class Grants(wiring.Component):
             ),
         ]
         # `done` and `closing` outlast it.
-        permits = Signal()
-        m.d.sync += permits.eq(opens | (command_stb & closes))
+        m.d.sync += at.permits.eq(at.opens | (command_stb & at.closes))
         for rows in enabled:
-            m.d.sync += [rows.write_row.eq(command.qp), rows.write_data.eq(opens)]
-            m.d.comb += rows.write_stb.eq(permits)
+            m.d.sync += [rows.write_row.eq(command.qp), rows.write_data.eq(at.opens)]
+            m.d.comb += rows.write_stb.eq(at.permits)
         # No decision leaves the core in the cycle of a command.
         m.d.comb += [
-            latest.i_stb.eq(decision_stb | (command_stb & renews)),
+            latest.i_stb.eq(decision_stb | (command_stb & at.renews)),
             latest.tells.eq(decision_stb),
             *(latest.i[name].eq(decision[name]) for name in ("qp", "rate", "window")),
         ]
@@ -277,82 +284,98 @@ class Grants(wiring.Component):
                 latest.i.window.eq(0),
                 latest.i.rate.eq(command.config.init_rate),
             ]
-        todo = Signal()
-        m.d.comb += self.done.eq(~todo & ~permits & (commands == 0))
+        m.d.comb += self.done.eq(~at.todo & ~at.permits & (commands == 0))
         with m.If(command_stb):
-            m.d.sync += [todo.eq(closes | renews), closing.eq(closes)]
+            m.d.sync += [at.todo.eq(at.closes | at.renews), at.closing.eq(at.closes)]
 
-        job, of_command = Signal(order_layout(self._config.qps)), Signal()
-        connection, boost = self.i_connection, self.i_boost.payload
-        begins = self._begins(m) if self._config.wire else 1
-        raised = Signal.like(boost.boost)
+    def _tell(self, m: Module, at: _Orders, latest: Latest) -> None:
+        """Commands, connections and decisions become the pacer's events, one after the other."""
+        pacer, connection = self._pacer, self.i_connection
+        m.submodules.connections = connections = plain_memory(CONFIG, self._config.qps)
+        write, read = connections.write_port(), connections.read_port()
         m.d.comb += [
-            read.addr.eq(job.qp),
+            read.addr.eq(at.job.qp),
             write.addr.eq(connection.payload.qp),
             write.data.eq(connection.payload.config),
-            pacer.i_config.payload.qp.eq(job.qp),
+            pacer.i_config.payload.qp.eq(at.job.qp),
             pacer.i_config.payload.config.eq(read.data),
-            pacer.i_window.payload.qp.eq(job.qp),
-            pacer.i_window.payload.window.eq(job.window),
-            pacer.i_rate.payload.qp.eq(job.qp),
-            pacer.i_rate.payload.rate.eq(job.rate),
+            pacer.i_window.payload.qp.eq(at.job.qp),
+            pacer.i_window.payload.window.eq(at.job.window),
+            pacer.i_rate.payload.qp.eq(at.job.qp),
+            pacer.i_rate.payload.rate.eq(at.job.rate),
         ]
+        begins = self._begins(m) if self._config.wire else 1
         with m.FSM(name="tell"):
-            with m.State("IDLE"):
-                m.d.sync += of_command.eq(todo)
-                with m.If(todo):
-                    m.d.sync += [
-                        job.qp.eq(command.qp),
-                        job.window.eq(0),
-                        job.rate.eq(command.config.init_rate),
-                    ]
-                    m.next = "WINDOW"
-                    with m.If(closing):
-                        m.next = "CONNECTION"
-                with m.Elif(connection.valid):
-                    m.d.comb += [write.en.eq(1), connection.ready.eq(1)]
-                    m.d.sync += job.qp.eq(connection.payload.qp)
-                    m.next = "CONNECTION"
-                with m.Elif(self.i_boost.valid):
-                    m.d.sync += [job.qp.eq(boost.qp), raised.eq(boost.boost)]
-                    m.d.comb += self.i_boost.ready.eq(1)
-                    m.next = "BOOST"
-                with m.Elif(latest.o.valid):
-                    m.d.comb += latest.o.ready.eq(1)
-                    m.d.sync += job.eq(latest.o.payload)
-                    m.next = "WINDOW"
-            with m.State("CONNECTION"), m.If(settled | ~of_command):
-                m.next = "CONFIG"
-            with m.State("CONFIG"):
-                m.d.comb += pacer.i_config.valid.eq(begins)
-                with m.If(begins & pacer.i_config.ready):
-                    with m.If(of_command):
-                        m.d.sync += [todo.eq(0), closing.eq(0)]
-                    m.next = "IDLE"
-            with m.State("BOOST"):
-                m.d.comb += [
-                    pacer.i_config.valid.eq(1),
-                    pacer.i_config.payload.config.raises.eq(1),
-                    pacer.i_config.payload.config.boost.eq(raised),
+            self._choose(m, at, latest, write.en)
+            self._configure(m, at, begins)
+            self._pass_rate(m, at)
+
+    def _choose(self, m: Module, at: _Orders, latest: Latest, keeps: Signal) -> None:
+        """IDLE: a command first, then a connection (`keeps`), a boost, the latest rate."""
+        command, connection, boost = self.command, self.i_connection, self.i_boost.payload
+        with m.State("IDLE"):
+            m.d.sync += at.of_command.eq(at.todo)
+            with m.If(at.todo):
+                m.d.sync += [
+                    at.job.qp.eq(command.qp),
+                    at.job.window.eq(0),
+                    at.job.rate.eq(command.config.init_rate),
                 ]
-                with m.If(pacer.i_config.ready):
-                    m.next = "IDLE"
-            with m.State("WINDOW"):
-                m.d.comb += pacer.i_window.valid.eq(1)
-                with m.If(pacer.i_window.ready):
-                    m.next = "RATE"
-            with m.State("RATE"):
-                m.d.comb += pacer.i_rate.valid.eq(1)
-                with m.If(pacer.i_rate.ready):
-                    m.d.sync += self.log.payload.rate.eq(job.rate)  # one at a time
-                    m.next = "IDLE"
-                    with m.If(of_command):
-                        m.next = "SETTLE"
-            with m.State("SETTLE"), m.If(pacer.i_rate.ready):
-                # The next rate may come: this one counts.
-                m.d.comb += opens.eq(1)
-                m.d.sync += todo.eq(0)
+                m.next = "WINDOW"
+                with m.If(at.closing):
+                    m.next = "CONNECTION"
+            with m.Elif(connection.valid):
+                m.d.comb += [keeps.eq(1), connection.ready.eq(1)]
+                m.d.sync += at.job.qp.eq(connection.payload.qp)
+                m.next = "CONNECTION"
+            with m.Elif(self.i_boost.valid):
+                m.d.sync += [at.job.qp.eq(boost.qp), at.raised.eq(boost.boost)]
+                m.d.comb += self.i_boost.ready.eq(1)
+                m.next = "BOOST"
+            with m.Elif(latest.o.valid):
+                m.d.comb += latest.o.ready.eq(1)
+                m.d.sync += at.job.eq(latest.o.payload)
+                m.next = "WINDOW"
+
+    def _configure(self, m: Module, at: _Orders, begins: Value | int) -> None:
+        """CONNECTION, CONFIG and BOOST: the pacer gets a configuration, or a priority alone."""
+        pacer = self._pacer
+        with m.State("CONNECTION"), m.If(at.settled | ~at.of_command):
+            m.next = "CONFIG"
+        with m.State("CONFIG"):
+            m.d.comb += pacer.i_config.valid.eq(begins)
+            with m.If(begins & pacer.i_config.ready):
+                with m.If(at.of_command):
+                    m.d.sync += [at.todo.eq(0), at.closing.eq(0)]
                 m.next = "IDLE"
+        with m.State("BOOST"):
+            m.d.comb += [
+                pacer.i_config.valid.eq(1),
+                pacer.i_config.payload.config.raises.eq(1),
+                pacer.i_config.payload.config.boost.eq(at.raised),
+            ]
+            with m.If(pacer.i_config.ready):
+                m.next = "IDLE"
+
+    def _pass_rate(self, m: Module, at: _Orders) -> None:
+        """WINDOW, RATE and SETTLE: the pacer gets a window and a rate; a command waits for them."""
+        pacer = self._pacer
+        with m.State("WINDOW"):
+            m.d.comb += pacer.i_window.valid.eq(1)
+            with m.If(pacer.i_window.ready):
+                m.next = "RATE"
+        with m.State("RATE"):
+            m.d.comb += pacer.i_rate.valid.eq(1)
+            with m.If(pacer.i_rate.ready):
+                m.d.sync += self.log.payload.rate.eq(at.job.rate)  # one at a time
+                m.next = "IDLE"
+                with m.If(at.of_command):
+                    m.next = "SETTLE"
+        with m.State("SETTLE"), m.If(pacer.i_rate.ready):
+            # The next rate may come: this one counts.
+            m.d.comb += at.opens.eq(1)
+            m.d.sync += at.todo.eq(0)
+            m.next = "IDLE"
 
     def _begins(self, m: Module) -> Value:
         """One connection at a time: what it makes the pacer forget is asked for before the next."""

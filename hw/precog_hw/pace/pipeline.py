@@ -32,6 +32,22 @@ OVERHEAD_BITS = 8
 _MTUS = 5  # 256..4096; a number above counts as the last
 
 
+class _Decision:
+    """An event in cycle 4: its row as it was and will be, what was compared, and what follows."""
+
+    def __init__(
+        self, e: data.View, row: data.View, c: data.View, new: data.View, sends: Value
+    ) -> None:
+        self.e, self.row, self.c, self.new = e, row, c, new
+        self.sends = sends  # the queue pair has something that it may send
+        self.grants = Signal()
+        self.pushes = Signal()  # into the list of those who may send
+        self.files = Signal()  # into the wheel
+        self.changes = Signal()  # the pending gap is to be made anew
+        self.refuses = Signal()
+        self.wake = Signal()  # the event is what a parked queue pair waited for
+
+
 class StatePipeline(wiring.Component):
     """Events in, rows changed, consequences out.
 
@@ -254,10 +270,24 @@ class StatePipeline(wiring.Component):
         sends: Value = c.some & c.open
         if self._whole:
             sends |= c.answer
-        grants, pushes, files, changes, refuses = (
-            Signal(name=n) for n in ("grants", "pushes", "files", "changes", "refuses")
-        )
-        due = e.argument[:DUE_BITS]
+        v = _Decision(e, row, c, new, sends)
+        self._change(m, v)
+        answers = decide(m, e, row, c, new) if self._whole else Const(0)
+        m.d.comb += v.wake.eq(c.rouses & v.sends)
+        # Which kind of event it is was found a cycle before: the due time decides the clock.
+        with m.If(c.redates):
+            m.d.sync += new.due.eq(e.argument[:DUE_BITS])
+        with m.Elif(v.wake | (c.rates & c.due & c.faster)):  # late at the old rate is worth less
+            m.d.sync += new.due.eq(c.t << TICK_FRAC_BITS)
+        with m.If(v.pushes | v.wake):
+            m.d.sync += [new.state.eq(State.READY), new.changed.eq(0)]
+        self._tell(m, valid, v, answers)
+        if self._whole:
+            self._tell_of_windows(m, waits_of(row), waits_of(new))
+
+    def _change(self, m: Module, v: _Decision) -> None:
+        """What each kind of event changes in the row, and what it leads to."""
+        e, row, c, new = v.e, v.row, v.c, v.new
         config = data.View(CONFIG, e.argument[: CONFIG.size])
         m.d.sync += new.eq(row)
         with m.Switch(e.kind):
@@ -280,69 +310,60 @@ class StatePipeline(wiring.Component):
                     ]
             with m.Case(EventKind.RATE):
                 m.d.comb += [
-                    refuses.eq(row.state == State.SENDING),
-                    changes.eq((row.state == State.WAITING) & ~c.due),
+                    v.refuses.eq(row.state == State.SENDING),
+                    v.changes.eq((row.state == State.WAITING) & ~c.due),
                 ]
-                with m.If(~refuses):
-                    m.d.sync += new.changed.eq(changes)
+                with m.If(~v.refuses):
+                    m.d.sync += new.changed.eq(v.changes)
                     m.d.sync += new.reciprocal.eq(
                         data.View(RECIPROCAL, e.argument[: RECIPROCAL.size])
                     )
             with m.Case(EventKind.RETIME), m.If(row.changed):
-                m.d.comb += files.eq(e.argument[DUE_BITS])
+                m.d.comb += v.files.eq(e.argument[DUE_BITS])
                 m.d.sync += new.changed.eq(0)
             with m.Case(EventKind.FIRE):
-                m.d.comb += [files.eq(~c.due), pushes.eq(c.due & sends)]
+                m.d.comb += [v.files.eq(~c.due), v.pushes.eq(c.due & v.sends)]
                 with m.If(c.due):
                     m.d.sync += [new.changed.eq(0), new.state.eq(State.PARKED)]
             with m.Case(EventKind.GRANT):
-                m.d.comb += [grants.eq(sends), refuses.eq(~sends)]
-                m.d.sync += new.state.eq(Mux(sends, State.SENDING, State.PARKED))
+                m.d.comb += [v.grants.eq(v.sends), v.refuses.eq(~v.sends)]
+                m.d.sync += new.state.eq(Mux(v.sends, State.SENDING, State.PARKED))
                 if not self._whole:
-                    with m.If(sends):
+                    with m.If(v.sends):
                         m.d.sync += [new.backlog.eq(c.left), new.next.eq(row.next + 1)]
             with m.Case(EventKind.CHARGE):
-                m.d.comb += [pushes.eq(c.due & sends), files.eq(~(c.due & sends))]
+                m.d.comb += [v.pushes.eq(c.due & v.sends), v.files.eq(~(c.due & v.sends))]
                 m.d.sync += new.state.eq(State.WAITING)
-        answers: Value = Const(0)
+
+    def _tell(self, m: Module, valid: Signal, v: _Decision, answers: Value) -> None:
+        """Consequences go to the lists, the wheel, the gap's arithmetic and the grant."""
+        e, row, c = v.e, v.row, v.c
         size: Value = c.size
         if self._whole:
-            answers = decide(m, e, row, c, new)
             size = Mux(answers, waits_of(row).answer, waits_of(row).request)
             m.d.sync += self.o_grant.payload.answers.eq(answers)
-            self._tell_of_windows(m, waits_of(row), waits_of(new))
-        wake = Signal()
-        m.d.comb += wake.eq(c.rouses & sends)
-        # Which kind of event it is was found a cycle before: the due time decides the clock.
-        with m.If(c.redates):
-            m.d.sync += new.due.eq(due)
-        with m.Elif(wake | (c.rates & c.due & c.faster)):  # late at the old rate is worth less
-            m.d.sync += new.due.eq(c.t << TICK_FRAC_BITS)
-        with m.If(pushes | wake):
-            m.d.sync += [new.state.eq(State.READY), new.changed.eq(0)]
-
         level = row.priority + row.boost
         replaces = (e.kind == EventKind.CHARGE) | (e.kind == EventKind.RETIME)
         m.d.sync += [
-            self.o_push.valid.eq(valid & (pushes | wake)),
+            self.o_push.valid.eq(valid & (v.pushes | v.wake)),
             self.o_push.payload.qp.eq(e.qp),
             self.o_push.payload.priority.eq(Mux(level[-1], (1 << len(row.priority)) - 1, level)),
-            self.o_file.valid.eq(valid & files),
+            self.o_file.valid.eq(valid & v.files),
             self.o_file.payload.qp.eq(e.qp),
             self.o_file.payload.cut.eq(e.kind == EventKind.RETIME),
-            self.o_file.payload.due.eq(Mux(replaces, due, row.due)),
-            self.o_grant.valid.eq(valid & grants),
+            self.o_file.payload.due.eq(Mux(replaces, e.argument[:DUE_BITS], row.due)),
+            self.o_grant.valid.eq(valid & v.grants),
             self.o_grant.payload.qp.eq(e.qp),
             self.o_grant.payload.size.eq(size),
             self.o_grant.payload.t.eq(c.t),
             self.commit.payload.t.eq(c.t),
-            self.refused.eq(refuses),
-            self.changed.eq(changes),
+            self.refused.eq(v.refuses),
+            self.changed.eq(v.changes),
             self.ahead.eq(c.ahead),
         ]
         gap = self.o_gap.payload
         m.d.comb += [
-            self.o_gap.valid.eq(valid & grants),
+            self.o_gap.valid.eq(valid & v.grants),
             gap.qp.eq(e.qp),
             gap.size.eq(Mux(answers, c.answer_wire, c.wire)),
             gap.reciprocal.eq(row.reciprocal),

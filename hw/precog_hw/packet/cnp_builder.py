@@ -6,7 +6,7 @@ InfiniBand Architecture Specification 1, annex A17; rules are those of `make_cnp
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
+from amaranth.lib.memory import Memory, ReadPort
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.packet.cnp_headers import JOB, CnpHeaders, cnp_length
@@ -109,24 +109,8 @@ class CnpBuilder(wiring.Component):
             headers.config.eq(self.config),
         ]
 
-        crc = Signal(_STATE_BITS)
-        fed = Signal(_STATE_BITS + 16)
-        m.d.comb += fed.eq(Cat(crc, headers.word | headers.mask))
-        with m.If(starts):
-            m.d.sync += crc.eq(ICRC_START)
-        with m.Elif(headers.valid & headers.covered):
-            m.d.sync += crc.eq(xor_network(_halfword_crc, fed, _STATE_BITS))
-
-        # A ones' complement sum has no byte order; the checksum is needed only after the last word.
-        total, folded, checksum = Signal(_SUM_BITS), Signal(17), Signal(16)
-        with m.If(starts):
-            m.d.sync += total.eq(0)
-        with m.Elif(headers.valid & headers.summed):
-            m.d.sync += total.eq(total + headers.word)
-        m.d.sync += [
-            folded.eq(total[:16] + total[16:]),
-            checksum.eq(~(folded[:16] + folded[16])),
-        ]
+        crc = self._icrc(m, headers, starts)
+        checksum = self._checksum(m, headers, starts)
 
         at = Signal(range(_MAX_BYTES // 2))  # two bytes to be written next
         place, value = Signal.like(at), Signal(16)
@@ -142,23 +126,8 @@ class CnpBuilder(wiring.Component):
         with m.If(starts):
             m.d.sync += at.eq(0)
 
-        size = self._width // 8
-        lengths = [cnp_length(ipv6, tags) for ipv6 in (False, True) for tags in range(MAX_TAGS + 1)]
-        case = Mux(job.ipv6, MAX_TAGS + 1, 0) + job.tags
-        beat = Signal(range(-(-_MAX_BYTES // size)))
-        last = Signal()
-        m.d.comb += [
-            last.eq(beat == Array((length - 1) // size for length in lengths)[case]),
-            read.addr.eq(beat * self._width // row_bits),
-            self.o.payload.data.eq(
-                read.data.word_select(beat[0], 8) if self._width < row_bits else read.data
-            ),
-            self.o.payload.keep.eq(
-                Mux(last, Array((2 << (length - 1) % size) - 1 for length in lengths)[case], ~0)
-            ),
-            self.o.payload.last.eq(last),
-        ]
-
+        beat = Signal(range(-(-8 * _MAX_BYTES // self._width)))
+        last = self._offer(m, read, beat)
         with m.FSM(name="cnp"):
             with m.State("IDLE"):
                 m.d.comb += starts.eq(self.i_job.valid)
@@ -193,3 +162,50 @@ class CnpBuilder(wiring.Component):
                     with m.If(last):
                         m.next = "IDLE"
         return m
+
+    @staticmethod
+    def _icrc(m: Module, headers: CnpHeaders, starts: Signal) -> Signal:
+        """The ICRC's state after the words so far."""
+        crc = Signal(_STATE_BITS)
+        fed = Signal(_STATE_BITS + 16)
+        m.d.comb += fed.eq(Cat(crc, headers.word | headers.mask))
+        with m.If(starts):
+            m.d.sync += crc.eq(ICRC_START)
+        with m.Elif(headers.valid & headers.covered):
+            m.d.sync += crc.eq(xor_network(_halfword_crc, fed, _STATE_BITS))
+        return crc
+
+    @staticmethod
+    def _checksum(m: Module, headers: CnpHeaders, starts: Signal) -> Signal:
+        """IPv4's checksum, two cycles after its last word."""
+        # A ones' complement sum has no byte order; the checksum is needed only after the last word.
+        total, folded, checksum = Signal(_SUM_BITS), Signal(17), Signal(16)
+        with m.If(starts):
+            m.d.sync += total.eq(0)
+        with m.Elif(headers.valid & headers.summed):
+            m.d.sync += total.eq(total + headers.word)
+        m.d.sync += [
+            folded.eq(total[:16] + total[16:]),
+            checksum.eq(~(folded[:16] + folded[16])),
+        ]
+        return checksum
+
+    def _offer(self, m: Module, read: ReadPort, beat: Signal) -> Signal:
+        """The frame's beat at the output; whether it is the last one."""
+        size = self._width // 8
+        lengths = [cnp_length(ipv6, tags) for ipv6 in (False, True) for tags in range(MAX_TAGS + 1)]
+        job, row_bits = self.i_job.payload, len(read.data)
+        case = Mux(job.ipv6, MAX_TAGS + 1, 0) + job.tags
+        last = Signal()
+        m.d.comb += [
+            last.eq(beat == Array((length - 1) // size for length in lengths)[case]),
+            read.addr.eq(beat * self._width // row_bits),
+            self.o.payload.data.eq(
+                read.data.word_select(beat[0], 8) if self._width < row_bits else read.data
+            ),
+            self.o.payload.keep.eq(
+                Mux(last, Array((2 << (length - 1) % size) - 1 for length in lengths)[case], ~0)
+            ),
+            self.o.payload.last.eq(last),
+        ]
+        return last

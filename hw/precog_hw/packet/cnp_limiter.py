@@ -192,17 +192,7 @@ class CnpLimiter(wiring.Component):
             known3, known4 = Signal(_REMOTE_QP), Signal(_REMOTE_QP)
             m.d.sync += [known3.eq(known), known4.eq(known3)]
 
-        # The same for the requests that are 1 to 4 cycles ahead.
-        ahead = []
-        for n in range(1, 1 if self._relaxed else _DECIDED + 1):
-            gap, due = Signal(Fmt.TIME.width), Signal(_DECIDED - 1)
-            same = Signal(_DECIDED)
-            m.d.sync += [
-                gap.eq(times[0] - times[n]),
-                due.eq(Cat(gap >= config.interval_ticks, due)),
-                same.eq(Cat(asks[n] & (slots[0] == slots[n]), same)),
-            ]
-            ahead.append((same[-1], due[-1]))
+        ahead = self._compare(m, asks, slots, times)
 
         # Cycle 4.
         m.submodules.jobs = jobs = Queue(self._job, JOBS, block=self._relaxed)
@@ -237,18 +227,39 @@ class CnpLimiter(wiring.Component):
             self.busy.eq(jobs.i.valid & ~jobs.i.ready),
         ]
 
+        self._fill(m, delay.i)
+        return m
+
+    def _compare(
+        self, m: Module, asks: list[Value], slots: list[Value], times: list[Value]
+    ) -> list[tuple[Value, Value]]:
+        """In cycle 4, for each request ahead: it is of the same slot; it is long enough ago."""
+        ahead = []
+        for n in range(1, 1 if self._relaxed else _DECIDED + 1):
+            gap, due = Signal(Fmt.TIME.width), Signal(_DECIDED - 1)
+            same = Signal(_DECIDED)
+            m.d.sync += [
+                gap.eq(times[0] - times[n]),
+                due.eq(Cat(gap >= self.config.interval_ticks, due)),
+                same.eq(Cat(asks[n] & (slots[0] == slots[n]), same)),
+            ]
+            ahead.append((same[-1], due[-1]))
+        return ahead
+
+    def _fill(self, m: Module, job: data.View) -> None:
+        """What the job has of the request."""
+        request = self.i_request.payload
         found_in, headers = request.parsed.descriptor, request.parsed.headers
         m.d.comb += [
-            delay.i.ipv6.eq(found_in.ipv6),
-            delay.i.tags.eq(found_in.tags),
-            delay.i.macs.eq(headers.macs),
-            delay.i.vlan.eq(headers.tags),
-            delay.i.local.eq(headers.local),
-            delay.i.remote.eq(found_in.remote),
-            delay.i.udp_source.eq(headers.udp_source),
-            delay.i.score.eq(request.score),
+            job.ipv6.eq(found_in.ipv6),
+            job.tags.eq(found_in.tags),
+            job.macs.eq(headers.macs),
+            job.vlan.eq(headers.tags),
+            job.local.eq(headers.local),
+            job.remote.eq(found_in.remote),
+            job.udp_source.eq(headers.udp_source),
+            job.score.eq(request.score),
         ]
-        return m
 
     def _kept(self, kept: data.View, job: data.View) -> list[object]:
         """Assignments that keep the part of a job that is needed later."""

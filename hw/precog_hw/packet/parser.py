@@ -6,6 +6,7 @@ annex A17, as `precog_spec.frames.headers` declares them.
 """
 
 from itertools import pairwise
+from typing import Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, wiring
@@ -120,6 +121,37 @@ def _headers(chosen: data.View) -> dict[str, Value]:
     }
 
 
+class _Registers:
+    """What each stage leaves for the next, in the order of the stages.
+
+    All but the strobes take something in every cycle, because hundreds of them with one enable
+    would need long wires; data without a strobe is ignored. In the relaxed form, whose clock has
+    time for such wires, the window stays, and so does what follows from it.
+    """
+
+    def __init__(self, window: data.View, *, relaxed: bool) -> None:
+        self.stays = Const(relaxed)
+        # The window counts in the only cycle in which it is whole.
+        self.whole = Signal.like(window, reset_less=True)
+        self.place = Signal(LINK["present"].shape, reset_less=True)
+        self.found = Signal(TYPES, reset_less=True)
+        self.stamps = Signal(_STAMPS, reset_less=True)
+        self.found_stb = Signal()
+        # The tags are out.
+        self.link = Signal(LINK, reset_less=True)
+        self.link_stamps = Signal(_STAMPS, reset_less=True)
+        self.link_stb = Signal()
+        # IPv4 or IPv6.
+        self.chosen = Signal(_CHOSEN, reset_less=True)
+        self.chosen_stb = Signal()
+        # What follows from that.
+        self.middle = Signal(_MIDDLE, reset_less=True)
+        self.middle_stb = Signal()
+        # For the packet's end, which comes together with `middle` or much later.
+        self.understood = Signal()
+        self.end = Signal(LENGTH_BITS)
+
+
 class Parser(wiring.Component):
     """Watches a packet stream; a descriptor and header words as soon as the headers have passed.
 
@@ -225,7 +257,6 @@ class Parser(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        passing = m.d.comb if self._relaxed else m.d.sync
         m.submodules.window = window = HeaderWindow(self._width, WINDOW_BYTES)
         m.d.comb += [
             window.beat.eq(self.beat),
@@ -233,69 +264,76 @@ class Parser(wiring.Component):
             window.now.eq(self.now),
             window.now_ns.eq(self.now_ns),
         ]
+        at = _Registers(window.o, relaxed=self._relaxed)
+        self._find_types(m, at, window)
+        self._remove_tags(m, at)
+        self._choose_network(m, at)
+        self._extend(m, at)
+        self._give(m, at)
+        self._follow_end(m, at, window)
+        return m
 
-        # First registers: the window counts in the only cycle in which it is whole. These and the
-        # next registers take something in every cycle, because hundreds of them with one enable
-        # would need long wires; what passes without a strobe is nothing. In the relaxed form, whose
-        # clock has time for such wires, the window stays, and so does what follows from it.
-        stays = Const(self._relaxed)
-        whole = Signal.like(window.o, reset_less=True)
-        place = Signal(LINK["present"].shape, reset_less=True)
-        found, stamps = Signal(TYPES, reset_less=True), Signal(_STAMPS, reset_less=True)
-        found_stb = Signal()
-        passing += whole.eq(window.o)
+    def _passing(self, m: Module) -> Any:
+        """The domain of registers that the relaxed form does without."""
+        return m.d.comb if self._relaxed else m.d.sync
+
+    def _find_types(self, m: Module, at: _Registers, window: HeaderWindow) -> None:
+        """First registers: the window, and which headers follow its addresses."""
+        passing = self._passing(m)
+        passing += at.whole.eq(window.o)
         m.d.sync += [
-            found_stb.eq(window.o_stb),
-            place.eq(window.last_byte),
+            at.found_stb.eq(window.o_stb),
+            at.place.eq(window.last_byte),
             *_assign(
-                found,
+                at.found,
                 types(
                     window.o,
-                    window.last_byte[: len(place)],
+                    window.last_byte[: len(at.place)],
                     self.shim_port,
                     knows_ipv6=self._ipv6,
                 ),
             ),
-            stamps.time.eq(window.time),
-            stamps.ns.eq(window.ns),
+            at.stamps.time.eq(window.time),
+            at.stamps.ns.eq(window.ns),
         ]
 
-        # Second registers: the tags are out.
-        link, link_stamps = Signal(LINK, reset_less=True), Signal(_STAMPS, reset_less=True)
-        link_stb = Signal()
+    def _remove_tags(self, m: Module, at: _Registers) -> None:
+        """Second registers: the tags are out."""
+        passing = self._passing(m)
         passing += [
-            link_stb.eq(found_stb),
-            *_assign(link, link_layer(whole, place, found)),
-            link_stamps.eq(stamps),
+            at.link_stb.eq(at.found_stb),
+            *_assign(at.link, link_layer(at.whole, at.place, at.found)),
+            at.link_stamps.eq(at.stamps),
         ]
 
-        # Third registers: IPv4 or IPv6, each with the transport where its own port puts it.
+    def _choose_network(self, m: Module, at: _Registers) -> None:
+        """Third registers: IPv4 or IPv6, each with the transport where its own port puts it."""
         four, six, network = Signal(NETWORK), Signal(NETWORK), Signal(NETWORK)
-        chosen, chosen_stb = Signal(_CHOSEN, reset_less=True), Signal()
         m.d.comb += [
-            *_assign(four, ipv4(link, self._direction)),
-            *_assign(six, ipv6(link, self._direction)),
-            network.eq(Mux(link.ipv6, six, four)),
+            *_assign(four, ipv4(at.link, self._direction)),
+            *_assign(six, ipv6(at.link, self._direction)),
+            network.eq(Mux(at.link.ipv6, six, four)),
         ]
-        m.d.sync += chosen_stb.eq(link_stb)
-        with m.If(link_stb | ~stays):
-            m.d.sync += _assign(chosen, _chosen(link, network, link_stamps))
+        m.d.sync += at.chosen_stb.eq(at.link_stb)
+        with m.If(at.link_stb | ~at.stays):
+            m.d.sync += _assign(at.chosen, _chosen(at.link, network, at.link_stamps))
 
-        # Fourth registers: what follows from the choice.
-        extended, middle = Signal(EXTENSION), Signal(_MIDDLE, reset_less=True)
-        middle_stb = Signal()
-        m.d.comb += _assign(extended, extension(chosen.network))
-        middle_of = _middle(chosen, extended)
-        passing += [middle_stb.eq(chosen_stb), *_assign(middle, middle_of)]
-        # For the packet's end, which comes together with `middle` or much later.
-        understood, end = Signal(), Signal(LENGTH_BITS)
+    def _extend(self, m: Module, at: _Registers) -> None:
+        """Fourth registers: what follows from the choice."""
+        passing = self._passing(m)
+        extended = Signal(EXTENSION)
+        m.d.comb += _assign(extended, extension(at.chosen.network))
+        middle_of = _middle(at.chosen, extended)
+        passing += [at.middle_stb.eq(at.chosen_stb), *_assign(at.middle, middle_of)]
         if self._relaxed:
-            m.d.comb += [understood.eq(middle.understood), end.eq(middle.end)]
+            m.d.comb += [at.understood.eq(at.middle.understood), at.end.eq(at.middle.end)]
         else:
-            with m.If(chosen_stb):
-                m.d.sync += [understood.eq(middle_of["understood"]), end.eq(middle_of["end"])]
+            with m.If(at.chosen_stb):
+                m.d.sync += [at.understood.eq(middle_of["understood"]), at.end.eq(middle_of["end"])]
 
-        # The last registers, the outputs.
+    def _give(self, m: Module, at: _Registers) -> None:
+        """The last registers, the outputs."""
+        passing = self._passing(m)
         descriptor = Signal(PARSED["descriptor"].shape, reset_less=True)
         frame_end = Signal(LENGTH_BITS, reset_less=True)
         late, late_stamps = Signal(HEADERS, reset_less=True), Signal(_STAMPS, reset_less=True)
@@ -306,18 +344,19 @@ class Parser(wiring.Component):
             self.o.time.eq(late_stamps.time),
             self.o.ns.eq(late_stamps.ns),
         ]
-        m.d.sync += self.o_valid.eq(middle_stb)
-        with m.If(middle_stb | ~stays):
+        m.d.sync += self.o_valid.eq(at.middle_stb)
+        with m.If(at.middle_stb | ~at.stays):
             m.d.sync += [
-                *self._descriptor(descriptor, middle),
-                frame_end.eq(Mux(middle.understood, middle.end, 0)),
+                *self._descriptor(descriptor, at.middle),
+                frame_end.eq(Mux(at.middle.understood, at.middle.end, 0)),
             ]
         passing += [
-            *_assign(late, _headers(middle.chosen)),
-            late_stamps.eq(middle.chosen.stamps),
+            *_assign(late, _headers(at.middle.chosen)),
+            late_stamps.eq(at.middle.chosen.stamps),
         ]
 
-        # The packet's end keeps step with the stages above.
+    def _follow_end(self, m: Module, at: _Registers, window: HeaderWindow) -> None:
+        """The packet's end keeps step with the stages above."""
         ends = [
             Signal(_END, name=f"end{n}") for n in range(self.latency - HeaderWindow.LATENCY - 1)
         ]
@@ -327,9 +366,8 @@ class Parser(wiring.Component):
             ends[0].length.eq(window.last_byte + 1),
             *(late.eq(end) for end, late in pairwise(ends)),
             self.tail_valid.eq(ends[-1].stb),
-            self.tail.error.eq(ends[-1].error | (understood & (end > ends[-1].length))),
+            self.tail.error.eq(ends[-1].error | (at.understood & (at.end > ends[-1].length))),
         ]
-        return m
 
     def _descriptor(self, o: data.View, middle: data.View) -> list[object]:
         """Assignments to the descriptor: lengths agree or not, so the reason is final."""

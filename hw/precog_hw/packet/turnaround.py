@@ -23,6 +23,27 @@ MARKS = data.StructLayout(
         "valid": unsigned(TURNAROUND_DEPTH),
     }
 )
+_CHANGE = data.StructLayout({"arrival": ARRIVAL, "kept": 1})
+_REQUEST = data.StructLayout({"psn": PSN_BITS, "ns": NS_BITS})
+
+
+class _Search:
+    """An arrival that is being written, and what a question finds among those that were."""
+
+    def __init__(self, update: RowUpdate, marks: RowMemory, change: DelayLine) -> None:
+        self.update = update
+        self.marks = marks
+        self.arrival, self.kept = change.o.arrival, change.o.kept
+        # An arrival that is written while its slot is read is taken from the side, as the newest.
+        self.met = Signal(2)
+        self.met_place = Signal(2 * len(update.old.next))
+        self.beside2 = Signal(ARRIVAL)
+        self.asked2 = Signal(_REQUEST)
+        self.ns5 = Signal(NS_BITS)
+        self.matches = Signal(TURNAROUND_DEPTH + 1)  # the last bit: an arrival in the same cycle
+        self.newest_first = Signal.like(marks.read_data.next)
+        self.times = [Signal(NS_BITS, name=f"t1_{n}") for n in range(TURNAROUND_DEPTH)]
+        self.times.append(Signal(NS_BITS, name="beside3"))
 
 
 class Turnaround(wiring.Component):
@@ -90,12 +111,17 @@ class Turnaround(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.d.sync += Assert(~(self.arrival_stb & self.reset_stb), "one change of a slot at a time")
-        # Arrivals and resets: the marks decide where an arrival goes, and a reset is a row of 0.
+        at = self._change(m)
+        self._ask(m, at)
+        self._match(m, at)
+        self._answer(m, at, self._choose(m, at))
+        return m
+
+    def _change(self, m: Module) -> _Search:
+        """Arrivals and resets: the marks decide where an arrival goes; a reset is a row of 0."""
         m.submodules.update = update = RowUpdate(MARKS, self._slots)
         m.submodules.marks = marks = RowMemory(MARKS, self._slots)
-        change = data.StructLayout({"arrival": ARRIVAL, "kept": 1})
-        m.submodules.change = delay = DelayLine(change, RowUpdate.CYCLES)
-        arrival, kept = delay.o.arrival, delay.o.kept
+        m.submodules.change = delay = DelayLine(_CHANGE, RowUpdate.CYCLES)
         m.d.comb += [
             update.i_stb.eq(self.arrival_stb | self.reset_stb),
             update.i_row.eq(self.slot),
@@ -107,82 +133,86 @@ class Turnaround(wiring.Component):
             marks.write_data.eq(update.new),
             marks.read_row.eq(self.asked_slot),
         ]
-        with m.If(kept):
+        with m.If(delay.o.kept):
             m.d.comb += [
                 update.new.next.eq(update.old.next + 1),
                 update.new.valid.eq(update.old.valid | (1 << update.old.next)),
             ]
+        return _Search(update, marks, delay)
 
-        # An arrival that is written while its slot is read is taken from the side, as the newest.
-        met, met_place = Signal(2), Signal(2 * len(update.old.next))
-        beside1, beside2 = Signal(ARRIVAL), Signal(ARRIVAL)
+    def _ask(self, m: Module, at: _Search) -> None:
+        """The question and the arrival beside it, as late as what is read for them."""
+        update, beside1 = at.update, Signal(ARRIVAL)
         m.d.sync += [
-            met.eq(Cat(update.stb & kept & (update.row == self.asked_slot), met)),
-            met_place.eq(Cat(update.old.next, met_place)),
-            beside1.eq(arrival),
-            beside2.eq(beside1),
+            at.met.eq(Cat(update.stb & at.kept & (update.row == self.asked_slot), at.met)),
+            at.met_place.eq(Cat(update.old.next, at.met_place)),
+            beside1.eq(at.arrival),
+            at.beside2.eq(beside1),
         ]
-        place = met_place[len(update.old.next) :]
-
-        request = data.StructLayout({"psn": PSN_BITS, "ns": NS_BITS})
-        asked1, asked2 = Signal(request), Signal(request)
-        ns3, ns4, ns5 = (Signal(NS_BITS, name=f"ns{n}") for n in (3, 4, 5))
+        asked1 = Signal(_REQUEST)
+        ns3 = Signal(NS_BITS)
+        ns4 = Signal(NS_BITS)
         m.d.sync += [
             asked1.psn.eq(self.asked_psn),
             asked1.ns.eq(self.t2),
-            asked2.eq(asked1),
-            ns3.eq(asked2.ns),
+            at.asked2.eq(asked1),
+            ns3.eq(at.asked2.ns),
             ns4.eq(ns3),
-            ns5.eq(ns4),
+            at.ns5.eq(ns4),
         ]
-        matches = Signal(TURNAROUND_DEPTH + 1)  # the last bit: an arrival in the same cycle
-        newest_first, times = Signal.like(marks.read_data.next), []
-        m.d.sync += newest_first.eq(marks.read_data.next)
+
+    def _match(self, m: Module, at: _Search) -> None:
+        """Cycles 0 to 2: the arrivals that are kept, and which of them have the PSN."""
+        update, marks = at.update, at.marks
+        place = at.met_place[len(update.old.next) :]
+        m.d.sync += at.newest_first.eq(marks.read_data.next)
         for n in range(TURNAROUND_DEPTH):
             rows = plain_memory(ARRIVAL, self._slots)
             m.submodules[f"arrivals{n}"] = rows
             write, read = rows.write_port(), rows.read_port()
-            word, time = Signal(ARRIVAL, name=f"word{n}"), Signal(NS_BITS, name=f"t1_{n}")
+            word = Signal(ARRIVAL, name=f"word{n}")
             m.d.comb += [
-                write.en.eq(update.stb & kept & (update.old.next == n)),
+                write.en.eq(update.stb & at.kept & (update.old.next == n)),
                 write.addr.eq(update.row),
-                write.data.eq(arrival),
+                write.data.eq(at.arrival),
                 read.addr.eq(self.asked_slot),
             ]
-            stands = marks.read_data.valid[n] & ~(met[1] & (place == n))
+            stands = marks.read_data.valid[n] & ~(at.met[1] & (place == n))
             m.d.sync += [
                 word.eq(read.data),
-                matches[n].eq(stands & (word.psn == asked2.psn)),
-                time.eq(word.ns),
+                at.matches[n].eq(stands & (word.psn == at.asked2.psn)),
+                at.times[n].eq(word.ns),
             ]
-            times.append(time)
-        beside3 = Signal(NS_BITS)
         m.d.sync += [
-            matches[-1].eq(met[1] & (beside2.psn == asked2.psn)),
-            beside3.eq(beside2.ns),
+            at.matches[-1].eq(at.met[1] & (at.beside2.psn == at.asked2.psn)),
+            at.times[-1].eq(at.beside2.ns),
         ]
 
-        # Cycle 3: which is the newest of those that match. Cycle 4: that one.
-        chosen = Signal(TURNAROUND_DEPTH + 1)  # one-hot, or 0
-        times4 = [Signal(NS_BITS, name=f"t1_{n}_late") for n in range(TURNAROUND_DEPTH + 1)]
-        m.d.sync += [late.eq(time) for late, time in zip(times4, [*times, beside3], strict=True)]
+    def _choose(self, m: Module, at: _Search) -> Signal:
+        """Cycle 3: which is the newest of those that match, one-hot, or 0."""
+        chosen = Signal(TURNAROUND_DEPTH + 1)
         m.d.sync += chosen.eq(0)
-        with m.If(matches[-1]):
+        with m.If(at.matches[-1]):
             m.d.sync += chosen[-1].eq(1)
-        with m.Else(), m.Switch(newest_first):
+        with m.Else(), m.Switch(at.newest_first):
             for after in range(TURNAROUND_DEPTH):
                 with m.Case(after):
                     found: Value = Const(0, 1)  # a newer one matches
                     for age in range(TURNAROUND_DEPTH):
                         place_then = (after - 1 - age) % TURNAROUND_DEPTH
-                        m.d.sync += chosen[place_then].eq(matches[place_then] & ~found)
-                        found |= matches[place_then]
+                        m.d.sync += chosen[place_then].eq(at.matches[place_then] & ~found)
+                        found |= at.matches[place_then]
+        return chosen
+
+    def _answer(self, m: Module, at: _Search, chosen: Signal) -> None:
+        """Cycles 4 to 6: T2 minus the T1 that is chosen, saturated."""
+        times4 = [Signal(NS_BITS, name=f"t1_{n}_late") for n in range(TURNAROUND_DEPTH + 1)]
+        m.d.sync += [late.eq(time) for late, time in zip(times4, at.times, strict=True)]
         t1 = Signal(NS_BITS)
         picked: Value = Const(0, NS_BITS)
         for bit, time in zip(chosen, times4, strict=True):
             picked |= Mux(bit, time, 0)
         m.d.sync += t1.eq(picked)
-        # Cycles 5 and 6.
         difference = Signal(NS_BITS)
         known5, known6 = Signal(), Signal()
         beyond = difference[TIME_BITS:].any()
@@ -190,7 +220,6 @@ class Turnaround(wiring.Component):
             known5.eq(chosen.any()),
             known6.eq(known5),
             self.valid.eq(known6),
-            difference.eq(ns5 - t1),
+            difference.eq(at.ns5 - t1),
             self.value.eq(difference[:TIME_BITS] | beyond.replicate(TIME_BITS)),
         ]
-        return m

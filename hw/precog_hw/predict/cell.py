@@ -3,7 +3,7 @@
 Equations (4)-(8) of the thesis; golden model `precog_models.predict.lstm.cell`.
 """
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,7 +16,7 @@ from .activation import Tanh
 from .layouts import GATES, Sizes, load_layout, scrub_ports, slot_layout
 from .memory import block_memory
 from .pipeline import Delays, near
-from .taps import tap
+from .taps import Taps, tap
 from .weights import add_biases, add_input_weights, add_shifts, pick_unit
 
 __all__ = [
@@ -61,6 +61,16 @@ def cell_stages(*, fabric_tables: bool) -> tuple[int, int, int]:
     table_latency = 4 if fabric_tables else 3
     gates = 5 + table_latency
     return gates, gates + 2, gates + 2 + table_latency
+
+
+class _Pipe:
+    """The slots in flight, and what all stages share."""
+
+    def __init__(self, m: Module, slot: data.View) -> None:
+        self.stages = [slot]  # element n: the slot of n cycles ago
+        self.delay = Delays(m)
+        self.taps: Taps | None = None  # with ECC
+        self.zero = Signal(reset_less=True)  # the slot of stage 2 is of a window's first step
 
 
 class CellPipe(wiring.Component):
@@ -148,164 +158,198 @@ class CellPipe(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config, sizes = self._config, Sizes(self._config)
-        columns, sub, dsp = config.columns, sizes.sub_bits, config.dsp
-        delay = Delays(m)
+        at = _Pipe(m, self.slot)
+        self._shift_slots(m, at)
+        at.taps = tap(m, self._config, self, ~self.soon, ahead=True)
+        products = self._multiply(m, at)
+        partials = self._partials(m, at)
+        sums = self._sum(m, at, products, partials)
+        gates = self._gates(m, sums)
+        columns = self._config.columns
+        for column in range(columns):
+            self._element(m, at, column, gates[column::columns])
+        return m
 
-        stages = [self.slot]
+    def _shift_slots(self, m: Module, at: _Pipe) -> None:
+        """The slots of all stages, and the activity that follows from them."""
         for n in range(1, self.latency + 1):
-            stage = Signal(slot_layout(config), name=f"slot_{n}")
+            stage = Signal(slot_layout(self._config), name=f"slot_{n}")
             of = Signal(stage.shape(), name=f"slot_{n}_of", reset_less=True)
             valid = Signal(name=f"slot_{n}_valid")  # reset: nothing outlives a restart
-            m.d.sync += [of.eq(stages[-1]), valid.eq(stages[-1].valid)]
+            m.d.sync += [of.eq(at.stages[-1]), valid.eq(at.stages[-1].valid)]
             if n <= 2:
-                m.d.sync += valid.eq(stages[-1].valid & ~self.flush)
+                m.d.sync += valid.eq(at.stages[-1].valid & ~self.flush)
             m.d.comb += [stage.eq(of), stage.valid.eq(valid)]
-            stages.append(stage)
-        m.d.comb += [self.early.eq(stages[-3]), self.row.eq(stages[-1])]
-        m.d.comb += self.early_soon.eq(stages[-4].valid)
+            at.stages.append(stage)
+        m.d.comb += [self.early.eq(at.stages[-3]), self.row.eq(at.stages[-1])]
+        m.d.comb += self.early_soon.eq(at.stages[-4].valid)
         # A part takes a slot from its first stage to its last one.
         for part, first, last in (
             ("inputs", 2, 3),
             ("gates", 5, self._gates_at),
             ("tanh", self._gates_at + 2, self._tanh_at),
         ):
-            busy = Cat(stage.valid for stage in stages[first : last + 1]).any()
+            busy = Cat(stage.valid for stage in at.stages[first : last + 1]).any()
             m.d.comb += self.activity[part].eq(busy)
 
-        def state_addr(stage: data.View) -> Cat:
-            return Cat(stage.group, stage.step, stage.qp)
+    def _multiply(self, m: Module, at: _Pipe) -> list[Value]:
+        """Stages 0 to 3: the input times weights, shifted to 19 fraction bits of the product.
 
-        # Stages 0..3: weights, shifted to 19 fraction bits of the product. What a memory gives and
-        # what the shift gives are registered: both end far away.
-        taps = tap(m, config, self, ~self.soon, ahead=True)
-        wx = add_input_weights(m, config, self.load, taps)
-        shifts = add_shifts(m, config, self.load, taps)
-        quad = self.slot.group[sub:]
-        x = [near(m, f"x_{column}", self.x, dsp=dsp) for column in range(columns)]
+        What a memory gives and what the shift gives are registered: both end far away.
+        """
+        config, sizes = self._config, Sizes(self._config)
+        wx = add_input_weights(m, config, self.load, at.taps)
+        shifts = add_shifts(m, config, self.load, at.taps)
+        quad = self.slot.group[sizes.sub_bits :]
+        x = [near(m, f"x_{column}", self.x, dsp=config.dsp) for column in range(config.columns)]
         products = []
         for gate in range(GATES):
             m.d.comb += [
                 wx[gate].addr.eq(Cat(quad, self.slot.input, self.slot.set)),
                 shifts[gate].addr.eq(Cat(quad, self.slot.set)),
             ]
-            for column in range(columns):
-                which = stages[1].group[:sub]
+            for column in range(config.columns):
+                which = at.stages[1].group[: sizes.sub_bits]
                 weight = Signal(8, name=f"wx_{gate}_{column}", reset_less=True)
                 shift = Signal(3, name=f"shift_{gate}_{column}", reset_less=True)
                 m.d.sync += [
                     weight.eq(pick_unit(wx[gate].data, 8, config, which, column)),
                     shift.eq(pick_unit(shifts[gate].data, 8, config, which, column)[4:7]),
                 ]
-                mult = Multiplier(15, Fmt.X.width, dsp=dsp, input_register=True)
+                mult = Multiplier(15, Fmt.X.width, dsp=config.dsp, input_register=True)
                 m.submodules[f"mult_x_{gate}_{column}"] = mult
                 m.d.comb += [
                     mult.a.eq(Cat(Const(0, 7), weight).as_signed() >> shift),
                     mult.b.eq(x[column]),
                 ]
                 products.append(mult.p)
+        return products
 
-        # Stage 4: the stored partial sum, or the bias in a window's first step. Each column has a
-        # memory, with addresses of its own: they lie side by side across the device.
+    def _partials(self, m: Module, at: _Pipe) -> list[Value]:
+        """Stage 3: the stored partial sums of each column.
+
+        Each column has a memory with its own addresses: they lie side by side across the device.
+        """
+        config, sizes = self._config, Sizes(self._config)
         partials = []
-        for column in range(columns):
+        for column in range(config.columns):
             memory = block_memory(GATES * Fmt.PRE.width, sizes.state_rows)
             m.submodules[f"state_p_{column}"] = memory
             write, stored = memory.write_port(), memory.read_port()
             m.d.comb += [
                 write.en.eq(self.state[column].en),
-                write.addr.eq(state_addr(self.state[column])),
+                write.addr.eq(_state_addr(self.state[column])),
                 write.data.eq(self.state[column].p.as_value()),
-                stored.addr.eq(near(m, f"addr_p_{column}", state_addr(stages[1]), dsp=dsp)),
+                stored.addr.eq(
+                    near(m, f"addr_p_{column}", _state_addr(at.stages[1]), dsp=config.dsp)
+                ),
             ]
             partials.append(stored.data)
-        biases = add_biases(m, config, self.load, taps, cycle=1)
-        if taps is not None:
-            m.d.comb += self.scrubbed.eq(taps.answer())
-        zero = Signal(reset_less=True)
-        m.d.sync += zero.eq(stages[1].step == 0)
-        sums = []
+        return partials
+
+    def _sum(
+        self, m: Module, at: _Pipe, products: list[Value], partials: list[Value]
+    ) -> list[Value]:
+        """Stages 4 and 5: sums over inputs, from the partial sum or a window's bias on."""
+        config, sizes = self._config, Sizes(self._config)
+        biases = add_biases(m, config, self.load, at.taps, cycle=1)
+        if at.taps is not None:
+            m.d.comb += self.scrubbed.eq(at.taps.answer())
+        m.d.sync += at.zero.eq(at.stages[1].step == 0)
+        sums: list[Value] = []
         for gate in range(GATES):
             for half in range(2):
-                m.d.comb += biases[gate][half].addr.eq(Cat(stages[1].group[sub:], stages[1].set))
+                m.d.comb += biases[gate][half].addr.eq(
+                    Cat(at.stages[1].group[sizes.sub_bits :], at.stages[1].set)
+                )
             words = Cat(biases[gate][0].data, biases[gate][1].data)
-            for column in range(columns):
-                row = gate * columns + column
-                bias = pick_unit(words, 16, config, stages[3].group[:sub], column)
+            for column in range(config.columns):
+                row = gate * config.columns + column
+                bias = pick_unit(words, 16, config, at.stages[3].group[: sizes.sub_bits], column)
                 start = Signal(signed(16), name=f"start_{row}", reset_less=True)
                 partial = partials[column].word_select(gate, 16)
-                fresh = near(m, f"fresh_{row}", zero, dsp=dsp)
+                fresh = near(m, f"fresh_{row}", at.zero, dsp=config.dsp)
                 m.d.sync += start.eq(Mux(fresh, bias, partial))
                 # Stage 5: 19 fraction bits; the constant rounds to PRE's 11.
                 total = Signal(signed(34), name=f"sum_{row}", reset_less=True)
                 first = Cat(Const(1 << 7, 8), start).as_signed()
-                begins = near(m, f"begins_{row}", stages[3].first, dsp=dsp)
+                begins = near(m, f"begins_{row}", at.stages[3].first, dsp=config.dsp)
                 m.d.sync += total.eq(Mux(begins, first, total) + products[row])
                 sums.append(total)
+        return sums
 
-        # Gates: i, f, o are sigmoids (the argument is re-read as half), g is a tanh.
+    def _gates(self, m: Module, sums: list[Value]) -> list[Value]:
+        """Gates: i, f, o are sigmoids (the argument is re-read as half), g is a tanh."""
+        config = self._config
         gates = []
         for gate, name in enumerate("ifgo"):
-            for column in range(columns):
-                table = Tanh(
-                    26,
-                    Fmt.PRE.frac_bits + (name != "g"),
-                    sigmoid=name != "g",
-                    dsp=dsp,
-                    fabric=self._fabric_tables,
-                    block=self._block_tables,
-                )
+            for column in range(config.columns):
+                table = self._table(26, Fmt.PRE.frac_bits + (name != "g"), sigmoid=name != "g")
                 m.submodules[f"gate_{name}_{column}"] = table
-                m.d.comb += table.arg.eq(sums[gate * columns + column][8:].as_signed())
+                m.d.comb += table.arg.eq(sums[gate * config.columns + column][8:].as_signed())
                 gates.append(table.t)
+        return gates
 
-        # Cell state: read just in time, rounded and written back two stages later.
-        at = self._gates_at
-        written = stages[at + 2]
+    def _table(self, bits: int, frac_bits: int, *, sigmoid: bool) -> Tanh:
+        """A table as the configuration builds them."""
+        return Tanh(
+            bits,
+            frac_bits,
+            sigmoid=sigmoid,
+            dsp=self._config.dsp,
+            fabric=self._fabric_tables,
+            block=self._block_tables,
+        )
+
+    def _element(self, m: Module, at: _Pipe, column: int, gates: list[Value]) -> None:
+        """From one column's gates to its cell state and hidden value."""
+        dsp = self._config.dsp
+        i, f, g, o = gates
+        c, rounded = self._cell_state(m, at, column)
+        mult_fc = Multiplier(17, Fmt.C.width, dsp=dsp)
+        mult_ig = Multiplier(17, Fmt.H.width, dsp=dsp)
+        mult_oh = Multiplier(17, Fmt.H.width, dsp=dsp)
+        m.submodules[f"mult_fc_{column}"] = mult_fc
+        m.submodules[f"mult_ig_{column}"] = mult_ig
+        m.submodules[f"mult_oh_{column}"] = mult_oh
+        m.d.comb += [mult_fc.a.eq(f), mult_fc.b.eq(c), mult_ig.a.eq(i), mult_ig.b.eq(g)]
+        s = Signal(signed(SUM_C_BITS), name=f"s_{column}", reset_less=True)
+        m.d.sync += s.eq((mult_fc.p << ALIGN_C) + mult_ig.p)
+        # |c| grows by less than one a step, so eight steps fit C without a limit.
+        m.d.sync += rounded.eq((s[SHIFT_C - 1 :].as_signed() + 1) >> 1)
+        table = self._table(SUM_C_BITS - SHIFT_TANH, 16, sigmoid=False)
+        m.submodules[f"tanh_{column}"] = table
+        m.d.comb += [
+            table.arg.eq(s[SHIFT_TANH:].as_signed()),
+            mult_oh.a.eq(at.delay(o, self._tanh_at - self._gates_at)),
+            mult_oh.b.eq(table.t),
+        ]
+        h = Signal(signed(Fmt.H.width), name=f"h_{column}", reset_less=True)
+        m.d.sync += h.eq(Mux(self.inject_en, self.inject[column], mult_oh.p[16:32].as_signed()))
+        m.d.comb += self.h[column].eq(h)
+
+    def _cell_state(self, m: Module, at: _Pipe, column: int) -> tuple[Value, Signal]:
+        """A column's cell state, read just in time; the new one, written two stages later."""
+        dsp, sizes, gates = self._config.dsp, Sizes(self._config), self._gates_at
+        written = at.stages[gates + 2]
         new = Cat(written.group, (written.step + 1)[: sizes.step_bits], written.qp)
-        for column in range(columns):
-            memory = block_memory(Fmt.C.width, sizes.state_rows)
-            m.submodules[f"state_c_{column}"] = memory
-            write, stored = memory.write_port(), memory.read_port()
-            keep = written.valid & written.done & ~written.final
-            m.d.comb += [
-                stored.addr.eq(near(m, f"addr_c_{column}", state_addr(stages[at - 3]), dsp=dsp)),
-                write.en.eq(near(m, f"write_c_{column}", keep, dsp=dsp)),
-                write.addr.eq(near(m, f"new_c_{column}", new, dsp=dsp)),
-            ]
-            i, f, g, o = (gates[gate * columns + column] for gate in range(GATES))
-            c = Signal(signed(Fmt.C.width), name=f"c_{column}", reset_less=True)
-            fresh = near(m, f"fresh_c_{column}", delay(zero, at - 4), dsp=dsp)
-            m.d.sync += c.eq(Mux(fresh, 0, stored.data))
-            mult_fc = Multiplier(17, Fmt.C.width, dsp=dsp)
-            mult_ig = Multiplier(17, Fmt.H.width, dsp=dsp)
-            mult_oh = Multiplier(17, Fmt.H.width, dsp=dsp)
-            m.submodules[f"mult_fc_{column}"] = mult_fc
-            m.submodules[f"mult_ig_{column}"] = mult_ig
-            m.submodules[f"mult_oh_{column}"] = mult_oh
-            m.d.comb += [mult_fc.a.eq(f), mult_fc.b.eq(c), mult_ig.a.eq(i), mult_ig.b.eq(g)]
-            s = Signal(signed(SUM_C_BITS), name=f"s_{column}", reset_less=True)
-            m.d.sync += s.eq((mult_fc.p << ALIGN_C) + mult_ig.p)
-            # |c| grows by less than one a step, so eight steps fit C without a limit.
-            rounded = Signal(signed(Fmt.C.width), name=f"c_new_{column}", reset_less=True)
-            m.d.sync += rounded.eq((s[SHIFT_C - 1 :].as_signed() + 1) >> 1)
-            m.d.comb += write.data.eq(rounded)
+        memory = block_memory(Fmt.C.width, sizes.state_rows)
+        m.submodules[f"state_c_{column}"] = memory
+        write, stored = memory.write_port(), memory.read_port()
+        keep = written.valid & written.done & ~written.final
+        m.d.comb += [
+            stored.addr.eq(near(m, f"addr_c_{column}", _state_addr(at.stages[gates - 3]), dsp=dsp)),
+            write.en.eq(near(m, f"write_c_{column}", keep, dsp=dsp)),
+            write.addr.eq(near(m, f"new_c_{column}", new, dsp=dsp)),
+        ]
+        c = Signal(signed(Fmt.C.width), name=f"c_{column}", reset_less=True)
+        fresh = near(m, f"fresh_c_{column}", at.delay(at.zero, gates - 4), dsp=dsp)
+        m.d.sync += c.eq(Mux(fresh, 0, stored.data))
+        rounded = Signal(signed(Fmt.C.width), name=f"c_new_{column}", reset_less=True)
+        m.d.comb += write.data.eq(rounded)
+        return c, rounded
 
-            table = Tanh(
-                SUM_C_BITS - SHIFT_TANH,
-                16,
-                sigmoid=False,
-                dsp=dsp,
-                fabric=self._fabric_tables,
-                block=self._block_tables,
-            )
-            m.submodules[f"tanh_{column}"] = table
-            m.d.comb += [
-                table.arg.eq(s[SHIFT_TANH:].as_signed()),
-                mult_oh.a.eq(delay(o, self._tanh_at - self._gates_at)),
-                mult_oh.b.eq(table.t),
-            ]
-            h = Signal(signed(Fmt.H.width), name=f"h_{column}", reset_less=True)
-            m.d.sync += h.eq(Mux(self.inject_en, self.inject[column], mult_oh.p[16:32].as_signed()))
-            m.d.comb += self.h[column].eq(h)
-        return m
+
+def _state_addr(stage: data.View) -> Value:
+    """Row of a state memory."""
+    return Cat(stage.group, stage.step, stage.qp)

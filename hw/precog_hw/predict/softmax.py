@@ -49,6 +49,32 @@ _ZEROS = 15  # leading zeros of the smallest sum, 2**16, in 32 bits
 _SHARE_DROP = 17  # bits of a share below the half LSB, for that sum
 
 
+class _Round:
+    """The ring and its place in a round, and what the rounds find out."""
+
+    def __init__(self, m: Module) -> None:
+        self.delay = Delays(m)
+        self.ring = [
+            Signal(_WORD_BITS, name=f"ring_{n}", reset_less=True) for n in range(MAX_OUTPUTS)
+        ]
+        self.head = self.ring[0]
+        self.tail = Signal(_WORD_BITS)  # what comes behind the last word
+        self.turn = Signal()
+        self.count = Signal(range(MAX_OUTPUTS + _EXP_CYCLES))
+        self.at = Signal(4)  # the bin at the head
+        self.outputs = Signal(4, reset_less=True)
+        self.inside = self.count <= self.outputs  # the word at the head is one of the model's bins
+        self.logit = self.head[: Fmt.OUT.width].as_signed()
+        self.largest = Signal(OUTPUTS.elem_shape)
+        self.top = Signal(4, reset_less=True)  # its bin
+        self.sharing = Signal()  # the multiplier works on shares, not on exponents
+        self.total = Signal(21, reset_less=True)  # 1..16 times 2**16 at most
+        self.exponential = Signal(_WORD_BITS)
+        self.share = Signal(PROBABILITY.width)
+        self.rest = Signal(PROBABILITY.width, reset_less=True)
+        self.over = Signal(PROBABILITY.width, reset_less=True)  # the tail of the distribution
+
+
 class Softmax(wiring.Component):
     """Distribution over the bins of a model, and its part from a threshold on.
 
@@ -91,112 +117,115 @@ class Softmax(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.inverse = inverse = self._reciprocal
-        delay = Delays(m)
+        w = _Round(m)
+        with m.If(w.turn):
+            m.d.sync += [w.ring[n].eq(w.ring[n + 1]) for n in range(_LAST)]
+            m.d.sync += w.ring[_LAST].eq(w.tail)
+        product = self._multiply(m, w)
+        self._exponential(m, w.delay, product, w.exponential)
+        self._share(m, w, product)
+        m.d.comb += [
+            w.at.eq(w.count),
+            inverse.v.eq(w.total),
+            self.o.payload.p.eq(Cat(word[: PROBABILITY.width] for word in w.ring)),
+            self.o.payload.tail.eq(w.over),
+        ]
+        m.d.sync += w.count.eq(w.count + 1)
+        with m.FSM(name="pass"):
+            self._find_largest(m, w)
+            self._add_up(m, w)
+            self._divide(m, w)
+            self._finish(m, w)
+        return m
 
-        ring = [Signal(_WORD_BITS, name=f"ring_{n}", reset_less=True) for n in range(MAX_OUTPUTS)]
-        head, tail = ring[0], Signal(_WORD_BITS)
-        turn = Signal()
-        with m.If(turn):
-            m.d.sync += [ring[n].eq(ring[n + 1]) for n in range(_LAST)]
-            m.d.sync += ring[_LAST].eq(tail)
-
-        count = Signal(range(MAX_OUTPUTS + _EXP_CYCLES))
-        outputs = Signal(4, reset_less=True)
-        inside = count <= outputs  # the word at the head is one of the model's bins
-        at, top = Signal(4), Signal(4, reset_less=True)
-        m.d.comb += at.eq(count)
-        largest = Signal(OUTPUTS.elem_shape)
-        logit = head[: Fmt.OUT.width].as_signed()
-
-        # One multiplier for the exponents and for the shares.
-        sharing = Signal()
+    def _multiply(self, m: Module, w: _Round) -> Signal:
+        """One multiplier for the exponents and for the shares."""
         factor = Signal(_WORD_BITS, reset_less=True)
         m.submodules.product = product = Multiplier(_WORD_BITS + 1, _WORD_BITS + 1, dsp=self._dsp)
         distance = Signal(_WORD_BITS)
-        m.d.comb += distance.eq(largest - logit)
-        m.d.sync += factor.eq(Mux(sharing, head, distance))
-        m.d.comb += [product.a.eq(factor), product.b.eq(Mux(sharing, inverse.y, LOG2E))]
+        m.d.comb += distance.eq(w.largest - w.logit)
+        m.d.sync += factor.eq(Mux(w.sharing, w.head, distance))
+        m.d.comb += [product.a.eq(factor), product.b.eq(Mux(w.sharing, self._reciprocal.y, LOG2E))]
+        return product.p
 
-        exponential, share = Signal(_WORD_BITS), Signal(PROBABILITY.width)
-        self._exponential(m, delay, product.p, exponential)
+    def _share(self, m: Module, w: _Round, product: Signal) -> None:
+        """A word's share of the sum, four cycles after its head; none for the most likely bin."""
         shifted = Signal(_WORD_BITS, reset_less=True)
         for zeros in range(_ZEROS - 4, _ZEROS + 1):
-            with m.If(inverse.n == zeros):
-                m.d.sync += shifted.eq(product.p[_SHARE_DROP:] >> (_ZEROS - zeros))
-        is_top = delay(at == top, _SHARE_CYCLES - 1)
+            with m.If(self._reciprocal.n == zeros):
+                m.d.sync += shifted.eq(product[_SHARE_DROP:] >> (_ZEROS - zeros))
+        is_top = w.delay(w.at == w.top, _SHARE_CYCLES - 1)
         rounded = Signal(PROBABILITY.width, reset_less=True)
         m.d.sync += rounded.eq(Mux(is_top, 0, (shifted + 1) >> 1))
-        m.d.comb += share.eq(rounded)
+        m.d.comb += w.share.eq(rounded)
 
-        total = Signal(21, reset_less=True)  # 1..16 times 2**16 at most
-        rest = Signal(PROBABILITY.width, reset_less=True)
-        over = Signal(PROBABILITY.width, reset_less=True)  # the tail of the distribution
-        filled = delay(inside, _EXP_CYCLES)
-        weight = Mux(filled, exponential, 0)
-        m.d.comb += [
-            inverse.v.eq(total),
-            self.o.payload.p.eq(Cat(word[: PROBABILITY.width] for word in ring)),
-            self.o.payload.tail.eq(over),
-        ]
-        final = Mux(at == top, rest, head[: PROBABILITY.width])
-
-        m.d.sync += count.eq(count + 1)
-        with m.FSM(name="pass"):
-            with m.State("IDLE"):
-                m.d.comb += self.i.ready.eq(1)
+    def _find_largest(self, m: Module, w: _Round) -> None:
+        """IDLE and LARGEST, the first round."""
+        with m.State("IDLE"):
+            m.d.comb += self.i.ready.eq(1)
+            m.d.sync += [
+                w.count.eq(0),
+                w.outputs.eq(self.i.payload.outputs),
+                w.largest.eq(self.i.payload.logits[0]),
+                w.top.eq(0),
+            ]
+            with m.If(self.i.valid):
                 m.d.sync += [
-                    count.eq(0),
-                    outputs.eq(self.i.payload.outputs),
-                    largest.eq(self.i.payload.logits[0]),
-                    top.eq(0),
+                    word.eq(self.i.payload.logits[n].as_unsigned()) for n, word in enumerate(w.ring)
                 ]
-                with m.If(self.i.valid):
-                    m.d.sync += [
-                        word.eq(self.i.payload.logits[n].as_unsigned())
-                        for n, word in enumerate(ring)
-                    ]
-                    m.next = "LARGEST"
-            with m.State("LARGEST"):
-                m.d.comb += [turn.eq(1), tail.eq(head)]
-                with m.If(inside & (logit > largest)):
-                    m.d.sync += [largest.eq(logit), top.eq(at)]
-                m.d.sync += total.eq(0)
-                with m.If(count == _LAST):
-                    m.d.sync += count.eq(0)
-                    m.next = "EXPONENTIAL"
-            with m.State("EXPONENTIAL"):
-                m.d.comb += [turn.eq(1), tail.eq(weight)]
-                with m.If(count >= _EXP_CYCLES):
-                    m.d.sync += total.eq(total + weight)
-                with m.If(count == _LAST + _EXP_CYCLES):
-                    m.d.sync += count.eq(0)
-                    m.next = "INVERT"
-            with m.State("INVERT"):
-                m.d.comb += inverse.stb.eq(count == 0)
-                with m.If(count == inverse.latency):
-                    m.d.sync += count.eq(0)
-                    m.next = "SHARE"
-            with m.State("SHARE"):
-                m.d.comb += [turn.eq(1), tail.eq(share), sharing.eq(1)]
-                with m.If(count < _SHARE_CYCLES):
-                    m.d.sync += rest.eq(PROBABILITY.one)
-                with m.Else():
-                    m.d.sync += rest.eq(rest - share)
-                m.d.sync += over.eq(0)
-                with m.If(count == _LAST + _SHARE_CYCLES):
-                    m.d.sync += count.eq(0)
-                    m.next = "REST"
-            with m.State("REST"):
-                m.d.comb += [turn.eq(1), tail.eq(final)]
-                with m.If(at >= self.threshold):
-                    m.d.sync += over.eq(over + final)
-                with m.If(count == _LAST):
-                    m.next = "DONE"
-            with m.State("DONE"):
-                m.d.comb += self.o.valid.eq(1)
-                with m.If(self.o.ready):
-                    m.next = "IDLE"
-        return m
+                m.next = "LARGEST"
+        with m.State("LARGEST"):
+            m.d.comb += [w.turn.eq(1), w.tail.eq(w.head)]
+            with m.If(w.inside & (w.logit > w.largest)):
+                m.d.sync += [w.largest.eq(w.logit), w.top.eq(w.at)]
+            m.d.sync += w.total.eq(0)
+            with m.If(w.count == _LAST):
+                m.d.sync += w.count.eq(0)
+                m.next = "EXPONENTIAL"
+
+    def _add_up(self, m: Module, w: _Round) -> None:
+        """EXPONENTIAL and INVERT, the second round: e**-(largest - logit), and 1 / their sum."""
+        inverse = self._reciprocal
+        weight = Mux(w.delay(w.inside, _EXP_CYCLES), w.exponential, 0)
+        with m.State("EXPONENTIAL"):
+            m.d.comb += [w.turn.eq(1), w.tail.eq(weight)]
+            with m.If(w.count >= _EXP_CYCLES):
+                m.d.sync += w.total.eq(w.total + weight)
+            with m.If(w.count == _LAST + _EXP_CYCLES):
+                m.d.sync += w.count.eq(0)
+                m.next = "INVERT"
+        with m.State("INVERT"):
+            m.d.comb += inverse.stb.eq(w.count == 0)
+            with m.If(w.count == inverse.latency):
+                m.d.sync += w.count.eq(0)
+                m.next = "SHARE"
+
+    def _divide(self, m: Module, w: _Round) -> None:
+        """SHARE, the third round: what shares leave of 1 is the most likely bin's."""
+        with m.State("SHARE"):
+            m.d.comb += [w.turn.eq(1), w.tail.eq(w.share), w.sharing.eq(1)]
+            with m.If(w.count < _SHARE_CYCLES):
+                m.d.sync += w.rest.eq(PROBABILITY.one)
+            with m.Else():
+                m.d.sync += w.rest.eq(w.rest - w.share)
+            m.d.sync += w.over.eq(0)
+            with m.If(w.count == _LAST + _SHARE_CYCLES):
+                m.d.sync += w.count.eq(0)
+                m.next = "REST"
+
+    def _finish(self, m: Module, w: _Round) -> None:
+        """REST and DONE, the fourth round: that bin gets the rest, and the tail is summed."""
+        final = Mux(w.at == w.top, w.rest, w.head[: PROBABILITY.width])
+        with m.State("REST"):
+            m.d.comb += [w.turn.eq(1), w.tail.eq(final)]
+            with m.If(w.at >= self.threshold):
+                m.d.sync += w.over.eq(w.over + final)
+            with m.If(w.count == _LAST):
+                m.next = "DONE"
+        with m.State("DONE"):
+            m.d.comb += self.o.valid.eq(1)
+            with m.If(self.o.ready):
+                m.next = "IDLE"
 
     def _exponential(self, m: Module, delay: Delays, product: Signal, result: Signal) -> None:
         """e**-d, six cycles after the product of d and log2(e)."""

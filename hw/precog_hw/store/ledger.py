@@ -21,6 +21,48 @@ from .layouts import (
 __all__ = ["Ledger"]
 
 
+class _Registers:
+    """What each cycle of an event leaves for the next; a number in a name is of that cycle."""
+
+    def __init__(self, count: int) -> None:
+        self.quota3 = Signal(count)
+        self.spare = Signal(count)  # cells of its own that are free
+        self.back3 = Signal(count)  # borrowed cells that the first packet gives back
+        self.cells3 = Signal(count)  # of the packet
+        self.quota4 = Signal(count)
+        self.back4 = Signal(count)
+        self.cells4 = Signal(count)
+        self.need = Signal(count)  # cells to be borrowed
+        self.taken = Signal(count)  # of its own
+        self.kept = Signal(count)  # of its own that the first packet gives back
+        self.limit = Signal(count)
+        self.borrows = Signal()
+        # What the event is, as far as nobody else's cells decide it: those are known late.
+        self.some = Signal()  # packets were there
+        self.wants = Signal()  # to store a packet
+        self.fails = Signal()  # the packet was not stored before
+        self.holds = Signal()  # the packet may wait for room
+        self.heads = Signal()
+        self.popped = Signal()
+        self.shared = Signal(count)  # cells that are borrowed
+        self.left = Signal(signed(count + 1))  # that may be; negative if `limit` was lowered
+        self.room = Signal()
+        self.stored = Signal()
+        self.adds = Signal()
+        self.drops = Signal()
+        self.pops = Signal()
+        self.heads5 = Signal()
+        self.need5 = Signal(count)
+        self.taken5 = Signal(count)
+        self.kept5 = Signal(count)
+        self.back5 = Signal(count)
+        self.cells5 = Signal(count)
+        self.some5 = Signal()
+        self.done = Signal(Outcome)
+        self.quota5 = Signal(count)
+        self.limit5 = Signal(count)
+
+
 class Ledger(wiring.Component):
     """Events in, rows changed.
 
@@ -137,7 +179,11 @@ class Ledger(wiring.Component):
             row[2].eq(read.data),
             *(row[n].eq(row[n - 1]) for n in range(3, last)),
         ]
-        self._decide(m, e, row, valid[4], quotas.read_data)
+        at = _Registers(config.count_bits)
+        self._measure(m, at, e[2], row[2], quotas.read_data)
+        self._classify(m, at, e[3], row[3], valid[4])
+        self._borrow(m, at, e[4], valid[4])
+        self._change(m, at, e[5], row[5], row[6])
         with m.If(wipes):
             m.d.sync += [
                 row[last].eq(0),
@@ -151,125 +197,112 @@ class Ledger(wiring.Component):
         ]
         return m
 
-    def _decide(
-        self,
-        m: Module,
-        e: list[data.View],
-        row: list[data.View],
-        valid: Signal,
-        of_row: data.View,
+    def _measure(
+        self, m: Module, at: _Registers, e: data.View, row: data.View, quota_of_row: data.View
     ) -> None:
-        """Cycles 2 to 5."""
-        config, count = self._config, self._config.count_bits
-        quota3, quota4, spare, back3, back4 = (
-            Signal(count, name=n) for n in ("quota3", "quota4", "spare", "back3", "back4")
-        )
-        quota = Mux(of_row.own, of_row.cells, self.quota)
-        ceiling = e[2].bytes + (config.cell_bytes - 1)
-        cells3, cells4 = Signal(count), Signal(count)
+        """Cycle 2: the packet's cells, and those that its queue has and gives back."""
+        config = self._config
+        quota = Mux(quota_of_row.own, quota_of_row.cells, self.quota)
+        ceiling = e.bytes + (config.cell_bytes - 1)
         m.d.sync += [
-            quota3.eq(quota),
-            spare.eq(Mux(quota > row[2].own, quota - row[2].own, 0)),
-            back3.eq(Mux(row[2].borrowed < row[2].cells, row[2].borrowed, row[2].cells)),
-            cells3.eq(ceiling >> exact_log2(config.cell_bytes)),
+            at.quota3.eq(quota),
+            at.spare.eq(Mux(quota > row.own, quota - row.own, 0)),
+            at.back3.eq(Mux(row.borrowed < row.cells, row.borrowed, row.cells)),
+            at.cells3.eq(ceiling >> exact_log2(config.cell_bytes)),
         ]
 
-        need, taken, kept = (Signal(count, name=n) for n in ("need", "taken", "kept"))
-        limit, borrows = Signal(count), Signal()
-        following = Mux(valid, limit, self.limit)  # `limit` in the next cycle
-        # What it is, as far as nobody else's cells decide it: they are known late in the cycle.
-        some, wants, fails, holds, heads, popped = (
-            Signal(name=n) for n in ("some", "wants", "fails", "holds", "heads", "popped")
-        )
-        appends = e[3].kind == EventKind.APPEND
-        over = e[3].cells > spare
+    def _classify(
+        self, m: Module, at: _Registers, e: data.View, row: data.View, valid4: Signal
+    ) -> None:
+        """Cycle 3: what the event wants, and how many cells it takes or gives back."""
+        following = Mux(valid4, at.limit, self.limit)  # `limit` in the next cycle
+        appends = e.kind == EventKind.APPEND
+        over = e.cells > at.spare
         m.d.sync += [
-            quota4.eq(quota3),
-            back4.eq(back3),
-            cells4.eq(cells3),
-            need.eq(Mux(over, e[3].cells - spare, 0)),
-            taken.eq(Mux(over, spare, e[3].cells)),
-            kept.eq(row[3].cells - back3),
-            borrows.eq(over),
-            limit.eq(following),
-            some.eq(row[3].packets != 0),
-            wants.eq(appends & (e[3].outcome == Outcome.STORED)),
-            fails.eq(appends & (e[3].outcome != Outcome.STORED)),
-            holds.eq(e[3].may_wait & (e[3].cells <= quota3 + following)),
-            heads.eq(e[3].kind == EventKind.HEAD),
-            popped.eq((e[3].kind == EventKind.POP) & (row[3].packets != 0)),
+            at.quota4.eq(at.quota3),
+            at.back4.eq(at.back3),
+            at.cells4.eq(at.cells3),
+            at.need.eq(Mux(over, e.cells - at.spare, 0)),
+            at.taken.eq(Mux(over, at.spare, e.cells)),
+            at.kept.eq(row.cells - at.back3),
+            at.borrows.eq(over),
+            at.limit.eq(following),
+            at.some.eq(row.packets != 0),
+            at.wants.eq(appends & (e.outcome == Outcome.STORED)),
+            at.fails.eq(appends & (e.outcome != Outcome.STORED)),
+            at.holds.eq(e.may_wait & (e.cells <= at.quota3 + following)),
+            at.heads.eq(e.kind == EventKind.HEAD),
+            at.popped.eq((e.kind == EventKind.POP) & (row.packets != 0)),
         ]
 
-        shared = Signal(count)
-        left = Signal(signed(count + 1))  # that may be borrowed; negative if `limit` was lowered
-        room, stored = Signal(name="room"), Signal(name="stored")
+    def _borrow(self, m: Module, at: _Registers, e: data.View, valid: Signal) -> None:
+        """Cycle 4: whether all queues together leave the cells that this one needs."""
         outcome = Signal(Outcome)
         m.d.comb += [
-            room.eq(~borrows | (need <= left)),
-            stored.eq(wants & room),
-            outcome.eq(e[4].outcome),
+            at.room.eq(~at.borrows | (at.need <= at.left)),
+            at.stored.eq(at.wants & at.room),
+            outcome.eq(e.outcome),
         ]
-        with m.If(wants & ~room):
-            m.d.comb += outcome.eq(Mux(holds, Outcome.WAITS, Outcome.QUOTA))
-
-        adds, drops, pops, heads5 = (Signal(name=n) for n in ("adds", "drops", "pops", "heads5"))
-        need5, taken5, kept5, back5, cells5 = (
-            Signal(count, name=n) for n in ("need5", "taken5", "kept5", "back5", "cells5")
-        )
-        old, new, event, done, some5 = row[5], row[6], e[5], Signal(Outcome), Signal()
-        commit, quota5, limit5 = self.commit.payload, Signal(count), Signal(count)
+        with m.If(at.wants & ~at.room):
+            m.d.comb += outcome.eq(Mux(at.holds, Outcome.WAITS, Outcome.QUOTA))
         m.d.sync += [
-            adds.eq(stored),
-            drops.eq(fails | (wants & ~room & ~holds)),
-            pops.eq(popped),
-            heads5.eq(heads | (stored & ~some)),
-            some5.eq(some),
-            done.eq(outcome),
-            need5.eq(need),
-            taken5.eq(taken),
-            kept5.eq(kept),
-            back5.eq(back4),
-            cells5.eq(cells4),
-            quota5.eq(quota4),
-            limit5.eq(limit),
+            at.adds.eq(at.stored),
+            at.drops.eq(at.fails | (at.wants & ~at.room & ~at.holds)),
+            at.pops.eq(at.popped),
+            at.heads5.eq(at.heads | (at.stored & ~at.some)),
+            at.some5.eq(at.some),
+            at.done.eq(outcome),
+            at.need5.eq(at.need),
+            at.taken5.eq(at.taken),
+            at.kept5.eq(at.kept),
+            at.back5.eq(at.back4),
+            at.cells5.eq(at.cells4),
+            at.quota5.eq(at.quota4),
+            at.limit5.eq(at.limit),
         ]
+        with m.If(~valid):
+            m.d.sync += at.left.eq(self.limit - at.shared)
+        with m.Elif(at.stored):
+            m.d.sync += [at.shared.eq(at.shared + at.need), at.left.eq(at.left - at.need)]
+        with m.Elif(at.popped):
+            m.d.sync += [at.shared.eq(at.shared - at.back4), at.left.eq(at.left + at.back4)]
+
+    def _change(
+        self, m: Module, at: _Registers, event: data.View, old: data.View, new: data.View
+    ) -> None:
+        """Cycle 5: the row as the event leaves it."""
+        commit = self.commit.payload
         m.d.sync += [
             new.eq(old),
-            self.joins.eq(some5),
+            self.joins.eq(at.some5),
             self.behind.eq(old.tail),
             commit.event.eq(event),
-            commit.event.outcome.eq(done),
-            commit.quota.eq(quota5),
-            commit.limit.eq(limit5),
-            commit.shared.eq(shared),
+            commit.event.outcome.eq(at.done),
+            commit.quota.eq(at.quota5),
+            commit.limit.eq(at.limit5),
+            commit.shared.eq(at.shared),
         ]
-        with m.If(adds):
+        with m.If(at.adds):
             m.d.sync += [
                 new.packets.eq(old.packets + 1),
-                new.own.eq(old.own + taken5),
-                new.borrowed.eq(old.borrowed + need5),
+                new.own.eq(old.own + at.taken5),
+                new.borrowed.eq(old.borrowed + at.need5),
                 new.queued.eq(old.queued + event.bytes),
                 new.tail.eq(event.cell),
             ]
-        with m.If(drops):
+        with m.If(at.drops):
             m.d.sync += new.drops.eq(old.drops + 1)
-        with m.If(pops):
+        with m.If(at.pops):
             m.d.sync += [
                 new.packets.eq(old.packets - 1),
-                new.own.eq(old.own - kept5),
-                new.borrowed.eq(old.borrowed - back5),
+                new.own.eq(old.own - at.kept5),
+                new.borrowed.eq(old.borrowed - at.back5),
                 new.queued.eq(old.queued - old.bytes),
             ]
-        with m.If(heads5):
+        with m.If(at.heads5):
             m.d.sync += [
                 new.head.eq(event.cell),
                 new.bytes.eq(event.bytes),
-                new.cells.eq(cells5),
+                new.cells.eq(at.cells5),
                 new.label.eq(event.label),
             ]
-        with m.If(~valid):
-            m.d.sync += left.eq(self.limit - shared)
-        with m.Elif(stored):
-            m.d.sync += [shared.eq(shared + need), left.eq(left - need)]
-        with m.Elif(popped):
-            m.d.sync += [shared.eq(shared - back4), left.eq(left + back4)]

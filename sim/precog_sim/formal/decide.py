@@ -140,8 +140,8 @@ MUTANTS = (
     Mutant(
         "parser.64",
         _PARSER,
-        "self.o_valid.eq(middle_stb)",
-        "self.o_valid.eq(link_stb)",
+        "self.o_valid.eq(at.middle_stb)",
+        "self.o_valid.eq(at.link_stb)",
         "the descriptor comes a cycle early",
     ),
     Mutant(

@@ -178,15 +178,15 @@ MUTANTS = (
     Mutant(
         "pace.credit-any",
         _PIPELINE,
-        "wake | (c.rates & c.due & c.faster)",
-        "wake | (c.rates & c.faster)",
+        "v.wake | (c.rates & c.due & c.faster)",
+        "v.wake | (c.rates & c.faster)",
         "a faster rate forgives a pending gap",
     ),
     Mutant(
         "pace.credit-any",
         _PIPELINE,
-        "pushes.eq(c.due & sends), files.eq(~(c.due & sends))",
-        "pushes.eq(sends), files.eq(~sends)",
+        "v.pushes.eq(c.due & v.sends), v.files.eq(~(c.due & v.sends))",
+        "v.pushes.eq(v.sends), v.files.eq(~v.sends)",
         "a queue pair that was charged is ready, due or not",
     ),
     Mutant(
@@ -208,7 +208,7 @@ MUTANTS = (
         Mutant(
             proof,
             _PIPELINE,
-            "with m.Elif(wake | (c.rates & c.due & c.faster)):",
+            "with m.Elif(v.wake | (c.rates & c.due & c.faster)):",
             "with m.Elif(c.rates & c.due & c.faster):",
             "who wakes has saved credit since it was last due",
             quick=proof == "pace.credit",
