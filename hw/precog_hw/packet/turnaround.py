@@ -37,13 +37,13 @@ class _Search:
         # An arrival that is written while its slot is read is taken from the side, as the newest.
         self.met = Signal(2)
         self.met_place = Signal(2 * len(update.old.next))
-        self.beside2 = Signal(ARRIVAL)
+        self.arrived2 = Signal(ARRIVAL)
         self.asked2 = Signal(_REQUEST)
         self.ns5 = Signal(NS_BITS)
         self.matches = Signal(TURNAROUND_DEPTH + 1)  # the last bit: an arrival in the same cycle
         self.newest_first = Signal.like(marks.read_data.next)
         self.times = [Signal(NS_BITS, name=f"t1_{n}") for n in range(TURNAROUND_DEPTH)]
-        self.times.append(Signal(NS_BITS, name="beside3"))
+        self.times.append(Signal(NS_BITS, name="arrived3"))
 
 
 class Turnaround(wiring.Component):
@@ -141,13 +141,13 @@ class Turnaround(wiring.Component):
         return _Search(update, marks, delay)
 
     def _ask(self, m: Module, at: _Search) -> None:
-        """The question and the arrival beside it, as late as what is read for them."""
-        update, beside1 = at.update, Signal(ARRIVAL)
+        """The question and the arrival with it, as late as what is read for them."""
+        update, arrived1 = at.update, Signal(ARRIVAL)
         m.d.sync += [
             at.met.eq(Cat(update.stb & at.kept & (update.row == self.asked_slot), at.met)),
             at.met_place.eq(Cat(update.old.next, at.met_place)),
-            beside1.eq(at.arrival),
-            at.beside2.eq(beside1),
+            arrived1.eq(at.arrival),
+            at.arrived2.eq(arrived1),
         ]
         asked1 = Signal(_REQUEST)
         ns3 = Signal(NS_BITS)
@@ -184,8 +184,8 @@ class Turnaround(wiring.Component):
                 at.times[n].eq(word.ns),
             ]
         m.d.sync += [
-            at.matches[-1].eq(at.met[1] & (at.beside2.psn == at.asked2.psn)),
-            at.times[-1].eq(at.beside2.ns),
+            at.matches[-1].eq(at.met[1] & (at.arrived2.psn == at.asked2.psn)),
+            at.times[-1].eq(at.arrived2.ns),
         ]
 
     def _choose(self, m: Module, at: _Search) -> Signal:

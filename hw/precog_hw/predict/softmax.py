@@ -58,7 +58,7 @@ class _Round:
             Signal(_WORD_BITS, name=f"ring_{n}", reset_less=True) for n in range(MAX_OUTPUTS)
         ]
         self.head = self.ring[0]
-        self.tail = Signal(_WORD_BITS)  # what comes behind the last word
+        self.tail = Signal(_WORD_BITS)  # bits after the last word
         self.turn = Signal()
         self.count = Signal(range(MAX_OUTPUTS + _EXP_CYCLES))
         self.at = Signal(4)  # the bin at the head
