@@ -143,8 +143,10 @@ class QpTurns(wiring.Component):
         m.d.comb += key.remote.eq(
             Cat(shown.remote[: self._address_bits], whole[self._address_bits :])
         )
-        remainders = xor_network(
-            _remainders_of(self._slots), key.as_value(), WAYS * row_bits, fold=True
+        # A signal: every reader of an expression would get a network of its own.
+        remainders = Signal(WAYS * row_bits)
+        m.d.comb += remainders.eq(
+            xor_network(_remainders_of(self._slots), key.as_value(), WAYS * row_bits, fold=True)
         )
         rows = mixed_rows([remainders.word_select(way, row_bits) for way in range(WAYS)])
         m.d.comb += [
