@@ -1,6 +1,6 @@
 """From simulated send queues to queue models in the card's integers, calibrated on other runs.
 
-    python -m precog_sim.forecast --save models/precog_models/pretrained
+    precog study forecasts --save models/precog_models/pretrained
 
 makes the queue models that come with the package.
 """

@@ -57,7 +57,14 @@ from precog_sim.network.hearing import Hearing
 from precog_sim.network.hints import LIES, Hints
 from precog_sim.network.incast import INCASTS, incast
 from precog_sim.network.messages import Bursts, Messages, Poisson, Trace
-from precog_sim.network.metrics import Estimate, Metrics, estimate, measure, summarise
+from precog_sim.network.metrics import (
+    Estimate,
+    Metrics,
+    estimate,
+    jain,
+    measure,
+    summarise,
+)
 from precog_sim.network.outside_law import Loop
 from precog_sim.network.priorities import Priorities
 from precog_sim.network.program import Program, program
@@ -117,6 +124,7 @@ __all__ = [
     "estimate",
     "fat_tree",
     "incast",
+    "jain",
     "measure",
     "program",
     "ramp",

@@ -31,7 +31,7 @@ import numpy as np
 
 from precog_sim.network.result import Result
 
-__all__ = ["Estimate", "Metrics", "estimate", "measure", "summarise"]
+__all__ = ["Estimate", "Metrics", "estimate", "jain", "measure", "summarise"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,15 @@ def _quantiles(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[fl
     return float(values.mean()), float(p50), float(p99), float(values.max())
 
 
+def jain(rates: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    """Jain's index of `rates`: 1 if all are equal, 1 / n if one has everything.
+
+    It is 1 where all rates are 0, too: they are equal.
+    """
+    squares = float((rates**2).sum())
+    return 1.0 if squares == 0 else float(rates.sum()) ** 2 / (rates.size * squares)
+
+
 def measure(result: Result) -> Metrics:
     """The figures of one run."""
     fct = result.fct_us
@@ -77,7 +86,6 @@ def measure(result: Result) -> Metrics:
     commonest = Counter(result.size.tolist()).most_common(1)[0][0]
     alike = result.size == commonest
     goodput = result.size[alike] / fct[alike]
-    jain = float(goodput.sum() ** 2 / (goodput.size * (goodput**2).sum()))
     slowdown = fct / result.standalone_us
     scenario = result.scenario
     packets = -(-result.size // scenario.payload)
@@ -97,7 +105,7 @@ def measure(result: Result) -> Metrics:
         packet_p99_us=packet_p99,
         packet_max_us=packet_max,
         samples=float(result.sample_rtt_us.size),
-        jain=jain,
+        jain=jain(goodput),
         utilisation=wire * 8e-3 / (capacity * busy_us),
         slowdown_mean=float(slowdown.mean()),
         slowdown_p95=float(np.percentile(slowdown, 95)),

@@ -230,8 +230,8 @@ class Studies:
             A file is damaged; the message names it and the command that makes it.
         """
         return cls(
-            _read(docs / "fairness.json", _sharing, "python -m precog_sim.fairness"),
-            _read(docs / "scored.json", _scored, "python -m precog_sim.scored"),
+            _read(docs / "fairness.json", _sharing, "precog study fairness"),
+            _read(docs / "scored.json", _scored, "precog study scores"),
             _read(docs / "figure20.json", Figure20.of, "precog study figure20"),
         )
 

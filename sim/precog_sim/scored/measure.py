@@ -33,8 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_sim.fairness.measure import jain
-from precog_sim.network import Result
+from precog_sim.network import Result, jain
 from precog_spec.contract import DECISION_FIELDS, Flag
 
 __all__ = ["BOUNDED", "LIMIT", "Figures", "Ratio", "by_chance", "measure", "of_means", "ratios"]

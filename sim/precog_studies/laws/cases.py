@@ -24,12 +24,13 @@ from precog_sim.network import (
     Scenario,
     Topology,
     incast,
+    jain,
     measure,
     run,
     star,
 )
 from precog_studies.rivals.cases import CASES as RIVAL_CASES
-from precog_studies.rivals.cases import incast_sizes, jain
+from precog_studies.rivals.cases import incast_sizes
 
 __all__ = ["CASES", "HOPS", "LINE_GBPS", "Case"]
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from precog_net.laws import law
 from precog_sim.network import (
@@ -21,11 +20,12 @@ from precog_sim.network import (
     Result,
     Scenario,
     incast,
+    jain,
     run,
 )
 from precog_sim.network.topology import star
 
-__all__ = ["CASES", "LAWS", "Figures", "incast_sizes", "jain", "measure"]
+__all__ = ["CASES", "LAWS", "Figures", "incast_sizes", "measure"]
 
 #: As `--law` has them; those of cards are integer laws, as the RTL computes them.
 LAWS = (
@@ -54,7 +54,6 @@ _MIN_GBPS = 0.1
 _ELEPHANTS = (20_000_000, 20_000_000, 15_000_000)
 _MOUSE = 2_000_000
 _LONG_US = 5000.0
-_Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -84,12 +83,6 @@ class Figures:
 def incast_sizes(senders: int) -> tuple[int, ...]:
     """Bytes of three long flows and of short ones from all other senders."""
     return _ELEPHANTS + (_MOUSE,) * (senders - len(_ELEPHANTS))
-
-
-def jain(rates: _Reals) -> float:
-    """Jain's index: 1 if all are equal, 1 / n if one has everything."""
-    squares = float((rates**2).sum())
-    return float(rates.sum()) ** 2 / (rates.size * squares) if squares > 0 else 0.0
 
 
 def _rtts(result: Result, first: float) -> tuple[float, float, float]:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from precog_net.laws import law
-from precog_sim.network import Flow, Record, Result, Scenario, run
+from precog_sim.network import Flow, Record, Result, Scenario, jain, run
 from precog_sim.network.topology import star
-from precog_studies.rivals.cases import jain
 
 _LONG = 1 << 30
 

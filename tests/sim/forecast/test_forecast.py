@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 from precog_models.data.queue_trace import load_queue_traces
 from precog_models.image import load, pretrained
 from precog_sim.commands.queues import queues
-from precog_sim.forecast.__main__ import TARGETS, main, missed
 from precog_sim.forecast.judge import judge_event
 from precog_sim.forecast.scenarios import PLANS, QueueRun, plan, queue_trace
 from precog_sim.forecast.study import METHODS
 from precog_spec.contract import PROBABILITY
+from precog_studies.forecasts.__main__ import TARGETS, main, missed
 
 
 def test_no_run_is_used_twice() -> None:
@@ -87,7 +87,7 @@ def test_the_whole_in_small(tmp_path: Path) -> None:
     models.mkdir()
     small = ["--plan", "smoke", "--updates", "6", "--tune-updates", "3"]
     status = main([*small, "--out", str(out), "--save", str(models)])
-    result: dict[str, Any] = json.loads((out / "result.json").read_text())
+    result: dict[str, Any] = json.loads((out / "forecast.json").read_text())
     assert [judged["horizon_base_rtts"] for judged in result["horizons"]] == [1, 4]
     assert status == int(any(judged["missed"] for judged in result["horizons"]))
     for judged in result["horizons"]:

@@ -112,7 +112,7 @@ def test_without_studies_there_are_no_sections(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seeds": None}, r"scored\.json must be what `python -m precog_sim\.scored` writes"),
+        ({"seeds": None}, r"scored\.json must be what `precog study scores` writes"),
         ({"results": [{"source": "model"}]}, r"scored\.json must be what"),
     ],
 )

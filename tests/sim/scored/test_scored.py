@@ -10,12 +10,12 @@ import pytest
 from precog_models.predict.cps import rtt_position, score
 from precog_sim.loop import LoopSetup, compare
 from precog_sim.network import Loop, Result, Scores, incast, ramp, run
-from precog_sim.scored import __main__ as command
 from precog_sim.scored import settings
 from precog_sim.scored.measure import Figures, by_chance, measure, of_means, ratios
 from precog_sim.scored.networks import scenario
 from precog_sim.scored.settings import Case
 from precog_spec.contract import DECISION_FIELDS, SAMPLE_FIELDS, Flag
+from precog_studies.scores import __main__ as command
 
 _SCALE = 0.05
 _NAMES = [name for name, _ in (*SAMPLE_FIELDS, *DECISION_FIELDS)]
@@ -138,7 +138,7 @@ def test_the_command_writes_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(settings, "SOURCES", settings.SOURCES[:1])
     arguments = ["--out", str(tmp_path), "--seeds", "2", "--scale", "0.02", "--networks", "leaves"]
     assert command.main(arguments) == 0
-    written = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    written = json.loads((tmp_path / "scored.json").read_text(encoding="utf-8"))
     assert [(row["law"], row["source"]) for row in written["results"]] == [
         ("timely", "alone"), ("timely", "oracle"), ("dcqcn", "alone"), ("dcqcn", "oracle"),
     ]  # fmt: skip

@@ -1,11 +1,11 @@
-"""``python -m precog_sim.scored``: laws with PSCHED and congestion scores against each law alone.
+"""``precog study scores``: laws with PSCHED and congestion scores against each law alone.
 
-Writes result.json. Fails where scores without sense (inverted, garbage) may make a law worse by
+Writes ``scored.json``. Fails where scores without sense (inverted, garbage) may make a law worse by
 more than 5 %: the upper end of the 95 % interval of the ratio of means counts.
 """
 
 import argparse
-import json
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -19,6 +19,7 @@ from rich.table import Table
 
 from precog_host.device import Device
 from precog_sim.agreement import tell_agreement
+from precog_sim.commit import commit_name
 from precog_sim.loop import Comparison, compare, run_in_loop
 from precog_sim.network import QUEUE_SOURCES, Record, Result
 from precog_sim.scored.measure import (
@@ -33,6 +34,7 @@ from precog_sim.scored.measure import (
 )
 from precog_sim.scored.networks import NETWORKS, scenario
 from precog_sim.scored.settings import ALONE, BUDGET_US, LAWS, SOURCES, Case, cases
+from precog_studies.record import write_record
 
 __all__ = ["main", "record", "run_case"]
 
@@ -139,10 +141,8 @@ def _show(console: Console, written: dict[str, Any]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the experiments; 1 where nonsense harms, or the RTL and the golden NIC differ."""
-    parser = argparse.ArgumentParser(
-        prog="python -m precog_sim.scored", description=(__doc__ or "").split("\n")[0]
-    )
-    parser.add_argument("--out", type=Path, default=Path("build/scored"))
+    parser = argparse.ArgumentParser(prog="precog study scores", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("build/scores"))
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--scale", type=float, default=0.5, help="of the flows' sizes")
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=NETWORKS)
@@ -150,7 +150,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     known = tuple(dict.fromkeys(str(options["source"]) for options in SOURCES))
     parser.add_argument("--sources", nargs="+", choices=known, default=())
     parser.add_argument("--device", choices=("golden", "rtl"), default="golden")
-    given = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    given = parser.parse_args(words)
     if given.seeds < 1:
         parser.error(f"--seeds must be at least 1, not {given.seeds}")
     began = time.monotonic()
@@ -181,10 +182,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
             agreed.append((case, compare(golden, rtl)))
     seconds = time.monotonic() - began
-    written = record(found, agreed, seeds=given.seeds, scale=given.scale, seconds=seconds)
-    given.out.mkdir(parents=True, exist_ok=True)
-    path = given.out / "result.json"
-    path.write_text(json.dumps(written, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    written = {
+        "command": " ".join(["precog study scores", *words]),
+        "commit": commit_name("sim", "models", "sw"),
+        **record(found, agreed, seeds=given.seeds, scale=given.scale, seconds=seconds),
+    }
+    path = given.out / "scored.json"
+    write_record(path, written)
     _show(console, written)
     broken = _broken(written)
     for line in broken:

@@ -1,4 +1,6 @@
-"""``python -m precog_sim.fairness``: how fairly each law shares a bottleneck; writes fairness.json.
+"""``precog study fairness``: how fairly each law shares a bottleneck.
+
+Writes ``fairness.json``, and a page with ``--page``.
 
 With ``--device rtl`` the Verilated RTL decides for every law wherever two flows meet, and for more
 flows in shorter runs. The golden NIC decides the same runs, and any decision, sample or event that
@@ -7,7 +9,7 @@ differs fails the command; that is why golden may stand for the RTL in the rest 
 
 import argparse
 import dataclasses
-import json
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,8 +21,12 @@ from rich.table import Table
 
 from precog_host.device import Device
 from precog_sim.agreement import tell_agreement
-from precog_sim.fairness.measure import Fairness, measure
-from precog_sim.fairness.settings import (
+from precog_sim.commit import commit_name
+from precog_sim.loop import Comparison, compare, run_in_loop
+from precog_sim.network import Record, Result
+from precog_studies.fairness.measure import Fairness, measure
+from precog_studies.fairness.page import page
+from precog_studies.fairness.settings import (
     COUNTS,
     LAWS,
     LINE_GBPS,
@@ -29,8 +35,7 @@ from precog_sim.fairness.settings import (
     Case,
     cases,
 )
-from precog_sim.loop import Comparison, compare, run_in_loop
-from precog_sim.network import Record, Result
+from precog_studies.record import finish, write_record
 
 __all__ = ["agreement_cases", "main", "record", "run_case"]
 
@@ -137,14 +142,14 @@ def _show(console: Console, found: Sequence[tuple[Case, Fairness]]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the experiments; 1 where the RTL and the golden NIC differ."""
-    parser = argparse.ArgumentParser(
-        prog="python -m precog_sim.fairness", description=(__doc__ or "").split("\n")[0]
-    )
+    parser = argparse.ArgumentParser(prog="precog study fairness", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/fairness"))
     parser.add_argument("--device", choices=("golden", "rtl"), default="golden")
     parser.add_argument("--horizon-us", type=float, default=100_000.0, help="length of each run")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args(arguments)
+    parser.add_argument("--page", type=Path, help="where the page goes; by default nowhere")
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    given = parser.parse_args(words)
     began = time.monotonic()
     console = Console()
     if not console.is_terminal:
@@ -165,13 +170,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
             agreed.append((case, compare(golden, rtl)))
     seconds = time.monotonic() - began
-    written = record(found, agreed, device=given.device, seed=given.seed, seconds=seconds)
-    given.out.mkdir(parents=True, exist_ok=True)
+    written = {
+        "command": " ".join(["precog study fairness", *words]),
+        "commit": commit_name("sim", "models", "sw", "hw"),
+        **record(found, agreed, device=given.device, seed=given.seed, seconds=seconds),
+    }
     path = given.out / "fairness.json"
-    path.write_text(json.dumps(written, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    write_record(path, written)
     _show(console, found)
     agree = tell_agreement(console, [(_key(case), same) for case, same in agreed])
-    console.print(f"{path}, {seconds:.0f} s")
+    finish(path, given.page, lambda: page(written, path.as_posix()))
     return int(not agree)
 
 

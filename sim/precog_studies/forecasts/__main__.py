@@ -1,10 +1,10 @@
-"""``python -m precog_sim.forecast``: how good forecasts of send queues are; writes result.json.
+"""``precog study forecasts``: how good forecasts of send queues are; writes ``forecast.json``.
 
 The shipped queue models are judged, unless ``--save`` makes new ones.
 """
 
 import argparse
-import json
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,10 +18,12 @@ from precog_models.data.windows import HORIZONS, INDEPENDENT, STEPS
 from precog_models.forecast.metrics import DECILES
 from precog_models.image import Image, pretrained
 from precog_models.train.queue import QUEUE_RECIPES, QueueRecipe
+from precog_sim.commit import commit_name
 from precog_sim.forecast.learn import Data, Progress, collect, train_base
 from precog_sim.forecast.per_queue import compare_per_queue, own_traces
 from precog_sim.forecast.scenarios import plan
 from precog_sim.forecast.study import errors_of, judge_horizon, judge_path
+from precog_studies.record import write_record
 
 __all__ = ["TARGETS", "main", "missed"]
 
@@ -57,7 +59,7 @@ def run(
     report: Progress,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Everything that is written to ``result.json``; models are saved with their errors."""
+    """Everything that is written to ``forecast.json``; models are saved with their errors."""
     began = time.monotonic()
     data = collect(plan(name), report)
     images = _images(data, save, recipes[0], seed, report)
@@ -132,10 +134,8 @@ def _show(console: Console, result: dict[str, Any]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the study; 1 where a target is missed."""
-    parser = argparse.ArgumentParser(
-        prog="python -m precog_sim.forecast", description=(__doc__ or "").split("\n")[0]
-    )
-    parser.add_argument("--out", type=Path, default=Path("build/forecast"))
+    parser = argparse.ArgumentParser(prog="precog study forecasts", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("build/forecasts"))
     parser.add_argument("--plan", default="full", help="full, or smoke: seconds")
     parser.add_argument("--save", type=Path, help="train new queue models and write them here")
     parser.add_argument(
@@ -143,7 +143,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--tune-updates", type=int, default=QUEUE_RECIPES["tune"].updates)
     parser.add_argument("--seed", type=int, default=0, help="of the training with --save")
-    given = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    given = parser.parse_args(words)
     base, tune = QUEUE_RECIPES["base"], QUEUE_RECIPES["tune"]
     recipes = (
         QueueRecipe(given.updates, base.batch, base.rate, base.rounded_share),
@@ -160,9 +161,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             bar.update(task, description=text, completed=done, total=total)
 
         result = run(given.plan, own, recipes, given.save, report, given.seed)
-    given.out.mkdir(parents=True, exist_ok=True)
-    path = given.out / "result.json"
-    path.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    path = given.out / "forecast.json"
+    made = {
+        "command": " ".join(["precog study forecasts", *words]),
+        "commit": commit_name("sim", "models"),
+    }
+    write_record(path, made | result)
     _show(console, result)
     console.print(f"{path}, {result['seconds']:.0f} s")
     return int(any(judged["missed"] for judged in result["horizons"]))

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from precog_host.device import Device
-from precog_sim.fairness import __main__ as command
-from precog_sim.fairness.measure import PARTS, Fairness, jain, measure
-from precog_sim.fairness.settings import LAWS, Case, cases
 from precog_sim.loop import LoopSetup, compare, run_in_loop
-from precog_sim.network import Fixed, Flow, Loop, Record, Result, incast, run
+from precog_sim.network import Fixed, Flow, Loop, Record, Result, incast, jain, run
+from precog_studies.fairness import __main__ as command
+from precog_studies.fairness.measure import PARTS, Fairness, measure
+from precog_studies.fairness.page import page
+from precog_studies.fairness.settings import LAWS, Case, cases
 
 _LAWS = {law.name: law for law in LAWS}
 _SHORT_US = 2_000.0
@@ -224,3 +225,18 @@ def test_the_rtl_decides_the_same(law: str) -> None:
     found = compare(_run(case), rtl)
     assert (found.mismatches, found.first) == (0, "")
     assert found.decisions > 100
+
+
+def test_the_page_has_a_line_for_each_law_of_the_record() -> None:
+    said = json.loads((Path(__file__).parents[2] / "docs/evidence/data/fairness.json").read_text())
+    text = page({"command": "c", "commit": "d", **said}, "fairness.json")
+    row = next(r for r in said["results"] if r["law"] == "predpid" and r["experiment"] == "start")
+    assert f"| predpid | {row['jain']:.3f} |" in text
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    assert [line.split(" | ")[0].strip("| ") for line in lines] == ["law", "---", *_LAWS]
+    cells = {line.count(" | ") for line in lines if "---" not in line}
+    assert cells == {8}
+    assert "–" not in text.split("Jain's index:")[1]
+    assert "The golden NIC decides all runs." in page(
+        {"command": "c", "commit": "d", **said, "agreement": []}, "fairness.json"
+    )

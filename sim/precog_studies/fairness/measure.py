@@ -5,7 +5,7 @@ Definitions
 rate of a flow
     Payload that arrived in order in the second half / its length.
 Jain
-    (sum x)^2 / (n sum x^2) of the rates x: 1 where they are equal, 1 / n where one has everything.
+    `precog_sim.network.jain` of the rates.
 ratio
     Largest rate / smallest rate; None where a flow got nothing.
 utilisation
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from precog_sim.network import Result
+from precog_sim.network import Result, jain
 
-__all__ = ["PARTS", "Fairness", "jain", "measure"]
+__all__ = ["PARTS", "Fairness", "measure"]
 
 PARTS = 20  # of a run, for the index over time
 
@@ -58,12 +58,6 @@ class Fairness:
     pauses: int
     marks: int
     jain_over_time: tuple[float, ...]
-
-
-def jain(rates: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
-    """Jain's index of `rates`; 1 where all are 0, for they are equal."""
-    squares = float((rates**2).sum())
-    return float(rates.sum()) ** 2 / (rates.size * squares) if squares > 0 else 1.0
 
 
 def _parts(result: Result, flows: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

@@ -1,1 +1,0 @@
-"""How fairly each law shares one bottleneck, with a device in the loop that decides."""

@@ -1,0 +1,1 @@
+"""Study: how good forecasts of send queues are, offline."""

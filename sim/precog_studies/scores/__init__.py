@@ -1,0 +1,1 @@
+"""Study: what congestion scores are worth to laws with PSCHED, against each law alone."""
