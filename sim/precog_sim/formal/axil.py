@@ -7,7 +7,7 @@ protocol's rule that a request holds until it is taken.
 
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In
+from amaranth.lib.wiring import In, PureInterface
 
 from .engine import Mode, Proof
 from .mutate import Mutant
@@ -23,6 +23,29 @@ BANK_CYCLES = 4
 #: An access takes check, strobe, the bank's cycles and the response; one of the other direction may
 #: be in front of it.
 ANSWER_CYCLES = 2 * (BANK_CYCLES + 3)
+
+
+class _Seen:
+    """The block's ports, and what the harness has seen on them."""
+
+    def __init__(self, m: Module, axil: PureInterface, bus: PureInterface, inner: Opened) -> None:
+        self.axil, self.bus, self.inner = axil, bus, inner
+        self.bresp, self.rresp = Value.cast(axil.bresp), Value.cast(axil.rresp)
+        self.past = Past(m)
+        self.pending = Signal()  # the bank owes an acknowledge
+        # Requests that were taken and not answered.
+        self.aw = Signal()
+        self.w = Signal()
+        self.ar = Signal()
+        self.aw_addr = Signal(ADDRESS_BITS)
+        self.ar_addr = Signal(ADDRESS_BITS)
+        self.w_data = Signal(32)
+        self.w_strb = Signal(4)
+        # Requests that have reached the bank, and those that never may.
+        self.write_sent = Signal()
+        self.read_sent = Signal()
+        self.write_bad = self.aw_addr[:2].any() | ~self.w_strb.all()
+        self.read_bad = self.ar_addr[:2].any()
 
 
 class AxilHarness(wiring.Component):
@@ -48,33 +71,43 @@ class AxilHarness(wiring.Component):
         dut = AxiLiteFrontEnd(ADDRESS_BITS)
         inner = Opened(dut)
         m.submodules.dut = inner.fragment
-        axil, bus = dut.axil, dut.bus
-        bresp, rresp = Value.cast(axil.bresp), Value.cast(axil.rresp)
+        at = _Seen(m, dut.axil, dut.bus, inner)
         for name in (
             *("awaddr", "awvalid", "wdata", "wstrb", "wvalid", "bready"),
             *("araddr", "arvalid", "rready"),
         ):
-            m.d.comb += getattr(axil, name).eq(getattr(self, name))
-        m.d.comb += [bus.ack.eq(self.ack), bus.err.eq(self.err), bus.rdata.eq(self.rdata)]
-        past = Past(m)
+            m.d.comb += getattr(at.axil, name).eq(getattr(self, name))
+        m.d.comb += [at.bus.ack.eq(self.ack), at.bus.err.eq(self.err), at.bus.rdata.eq(self.rdata)]
+        self._bank(m, at)
+        self._master(m, at)
+        self._responses(m, at)
+        self._requests(m, at)
+        self._accesses(m, at)
+        self._answers(m, at)
+        self._no_wedge(
+            m, (at.aw & at.w & ~at.axil.bvalid, "write"), (at.ar & ~at.axil.rvalid, "read")
+        )
+        return m
 
-        # The bank: an acknowledge answers a strobe of an earlier cycle, and comes in time.
-        pending = Signal()
-        waited = Signal(range(BANK_CYCLES + 1))
+    def _bank(self, m: Module, at: _Seen) -> None:
+        """The bank: an acknowledge answers a strobe of an earlier cycle, and comes in time."""
+        bus, waited = at.bus, Signal(range(BANK_CYCLES + 1))
         with m.If(bus.stb):
-            m.d.sync += [pending.eq(1), waited.eq(0)]
+            m.d.sync += [at.pending.eq(1), waited.eq(0)]
         with m.Elif(bus.ack):
-            m.d.sync += pending.eq(0)
-        with m.Elif(pending):
+            m.d.sync += at.pending.eq(0)
+        with m.Elif(at.pending):
             m.d.sync += waited.eq(waited + 1)
         m.d.comb += [
-            Assume(~self.ack | pending),
-            Assume(~pending | self.ack | (waited < BANK_CYCLES - 1)),
+            Assume(~self.ack | at.pending),
+            Assume(~at.pending | self.ack | (waited < BANK_CYCLES - 1)),
             Assert(waited < BANK_CYCLES, "the abstract bank keeps its promise"),
-            Assert(~(bus.stb & pending), "one access at a time"),
+            Assert(~(bus.stb & at.pending), "one access at a time"),
         ]
 
-        # The master holds a request until it is taken.
+    def _master(self, m: Module, at: _Seen) -> None:
+        """The master holds a request until it is taken."""
+        axil, past = at.axil, at.past
         for valid, ready, payload in (
             ("awvalid", axil.awready, ("awaddr",)),
             ("wvalid", axil.wready, ("wdata", "wstrb")),
@@ -86,10 +119,12 @@ class AxilHarness(wiring.Component):
                 value = getattr(self, name)
                 m.d.comb += Assume(~(past.known & was) | (value == past(value, name)))
 
-        # A response holds until it is taken, unchanged.
+    def _responses(self, m: Module, at: _Seen) -> None:
+        """A response holds until it is taken, unchanged."""
+        axil, past = at.axil, at.past
         responses: tuple[tuple[Signal, Signal, dict[str, Value]], ...] = (
-            (axil.bvalid, axil.bready, {"bresp": bresp}),
-            (axil.rvalid, axil.rready, {"rresp": rresp, "rdata": axil.rdata}),
+            (axil.bvalid, axil.bready, {"bresp": at.bresp}),
+            (axil.rvalid, axil.rready, {"rresp": at.rresp, "rdata": axil.rdata}),
         )
         for valid, ready, held in responses:
             tag = next(iter(held))
@@ -98,102 +133,103 @@ class AxilHarness(wiring.Component):
             for name, value in held.items():
                 m.d.comb += Assert(~stalled | (value == past(value, name)), f"{name} holds")
 
-        # One answer per request: what was taken and not answered, and what it was.
-        aw, w, ar = Signal(), Signal(), Signal()
-        aw_addr, ar_addr = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)
-        w_data, w_strb = Signal(32), Signal(4)
+    def _requests(self, m: Module, at: _Seen) -> None:
+        """One answer per request: what was taken and not answered, and what it was."""
+        axil, bus, inner = at.axil, at.bus, at.inner
         with m.If(axil.awvalid & axil.awready):
-            m.d.sync += [aw.eq(1), aw_addr.eq(axil.awaddr)]
-            m.d.comb += Assert(~aw, "no second write before the first is answered")
+            m.d.sync += [at.aw.eq(1), at.aw_addr.eq(axil.awaddr)]
+            m.d.comb += Assert(~at.aw, "no second write before the first is answered")
         with m.If(axil.wvalid & axil.wready):
-            m.d.sync += [w.eq(1), w_data.eq(axil.wdata), w_strb.eq(axil.wstrb)]
-            m.d.comb += Assert(~w, "no second write data before the first is answered")
+            m.d.sync += [at.w.eq(1), at.w_data.eq(axil.wdata), at.w_strb.eq(axil.wstrb)]
+            m.d.comb += Assert(~at.w, "no second write data before the first is answered")
         with m.If(axil.arvalid & axil.arready):
-            m.d.sync += [ar.eq(1), ar_addr.eq(axil.araddr)]
-            m.d.comb += Assert(~ar, "no second read before the first is answered")
+            m.d.sync += [at.ar.eq(1), at.ar_addr.eq(axil.araddr)]
+            m.d.comb += Assert(~at.ar, "no second read before the first is answered")
         with m.If(axil.bvalid & axil.bready):
-            m.d.sync += [aw.eq(0), w.eq(0)]
+            m.d.sync += [at.aw.eq(0), at.w.eq(0)]
         with m.If(axil.rvalid & axil.rready):
-            m.d.sync += ar.eq(0)
+            m.d.sync += at.ar.eq(0)
         m.d.comb += [
-            Assert(~axil.bvalid | (aw & w), "a write's response has its request"),
-            Assert(~axil.rvalid | ar, "a read's response has its request"),
+            Assert(~axil.bvalid | (at.aw & at.w), "a write's response has its request"),
+            Assert(~axil.rvalid | at.ar, "a read's response has its request"),
         ]
-
         # Invariants for the induction: the block's registers hold what was taken.
         m.d.comb += [
-            Assert(aw == inner["aw_full"]),
-            Assert(w == inner["w_full"]),
-            Assert(ar == inner["ar_full"]),
-            Assert(~aw | (aw_addr == inner["awaddr"])),
-            Assert(~ar | (ar_addr == inner["araddr"])),
-            Assert(~w | ((w_data == bus.data) & (w_strb == inner["strobes"]))),
-            Assert(pending == (inner["access_state"] == WAITING)),
+            Assert(at.aw == inner["aw_full"]),
+            Assert(at.w == inner["w_full"]),
+            Assert(at.ar == inner["ar_full"]),
+            Assert(~at.aw | (at.aw_addr == inner["awaddr"])),
+            Assert(~at.ar | (at.ar_addr == inner["araddr"])),
+            Assert(~at.w | ((at.w_data == bus.data) & (at.w_strb == inner["strobes"]))),
+            Assert(at.pending == (inner["access_state"] == WAITING)),
         ]
 
-        # What reaches the bank is what was asked, once; a malformed access reaches it never.
-        write_sent, read_sent = Signal(), Signal()
-        write_bad = aw_addr[:2].any() | ~w_strb.all()
-        read_bad = ar_addr[:2].any()
+    def _accesses(self, m: Module, at: _Seen) -> None:
+        """What reaches the bank is what was asked, once; a malformed access reaches it never."""
+        axil, bus = at.axil, at.bus
         with m.If(bus.stb & bus.write):
-            m.d.sync += write_sent.eq(1)
+            m.d.sync += at.write_sent.eq(1)
             m.d.comb += [
-                Assert(aw & w & ~write_sent & ~axil.bvalid, "a write is executed once"),
-                Assert(bus.addr == aw_addr[2:], "at its address"),
-                Assert(bus.data == w_data, "with its data"),
-                Assert(~write_bad, "and only if it is well formed"),
+                Assert(at.aw & at.w & ~at.write_sent & ~axil.bvalid, "a write is executed once"),
+                Assert(bus.addr == at.aw_addr[2:], "at its address"),
+                Assert(bus.data == at.w_data, "with its data"),
+                Assert(~at.write_bad, "and only if it is well formed"),
             ]
         with m.If(bus.stb & ~bus.write):
-            m.d.sync += read_sent.eq(1)
+            m.d.sync += at.read_sent.eq(1)
             m.d.comb += [
-                Assert(ar & ~read_sent & ~axil.rvalid, "a read is executed once"),
-                Assert(bus.addr == ar_addr[2:], "at its address"),
-                Assert(~read_bad, "and only if it is well formed"),
+                Assert(at.ar & ~at.read_sent & ~axil.rvalid, "a read is executed once"),
+                Assert(bus.addr == at.ar_addr[2:], "at its address"),
+                Assert(~at.read_bad, "and only if it is well formed"),
             ]
         with m.If(axil.bvalid & axil.bready):
-            m.d.sync += write_sent.eq(0)
+            m.d.sync += at.write_sent.eq(0)
         with m.If(axil.rvalid & axil.rready):
-            m.d.sync += read_sent.eq(0)
+            m.d.sync += at.read_sent.eq(0)
 
-        # The response says what the bank said; a refused access says SLVERR and shows no data.
+    def _answers(self, m: Module, at: _Seen) -> None:
+        """The response says what the bank said; a refused access says SLVERR and shows no data."""
+        axil, bus = at.axil, at.bus
         answer_err, answer_data = Signal(2), Signal(32)
-        write_flag = past(bus.write, "write")
+        write_flag = at.past(bus.write, "write")
         with m.If(self.ack):
             m.d.sync += answer_err.bit_select(bus.write, 1).eq(self.err)
             with m.If(~bus.write):
                 m.d.sync += answer_data.eq(Mux(self.err, 0, self.rdata))
         m.d.comb += [
-            Assert(write_sent == ((pending & bus.write) | (axil.bvalid & ~write_bad))),
-            Assert(read_sent == ((pending & ~bus.write) | (axil.rvalid & ~read_bad))),
-            Assert(~(pending & bus.write) | (aw & w & ~axil.bvalid & ~write_bad)),
-            Assert(~(pending & ~bus.write) | (ar & ~axil.rvalid & ~read_bad)),
-            Assert((inner["access_state"] != CHECKING) | ~bus.write | (aw & w & ~axil.bvalid)),
-            Assert((inner["access_state"] != CHECKING) | bus.write | (ar & ~axil.rvalid)),
-            Assert(inner["access_state"] <= WAITING),
+            Assert(at.write_sent == ((at.pending & bus.write) | (axil.bvalid & ~at.write_bad))),
+            Assert(at.read_sent == ((at.pending & ~bus.write) | (axil.rvalid & ~at.read_bad))),
+            Assert(~(at.pending & bus.write) | (at.aw & at.w & ~axil.bvalid & ~at.write_bad)),
+            Assert(~(at.pending & ~bus.write) | (at.ar & ~axil.rvalid & ~at.read_bad)),
+            Assert(
+                (at.inner["access_state"] != CHECKING) | ~bus.write | (at.aw & at.w & ~axil.bvalid)
+            ),
+            Assert((at.inner["access_state"] != CHECKING) | bus.write | (at.ar & ~axil.rvalid)),
+            Assert(at.inner["access_state"] <= WAITING),
         ]
         m.d.comb += [
-            Assert(~pending | (bus.write == write_flag), "the direction holds during an access"),
-            Assert(~axil.bvalid | (write_sent == ~write_bad), "a good write reached the bank"),
-            Assert(~axil.rvalid | (read_sent == ~read_bad), "a good read reached the bank"),
+            Assert(~at.pending | (bus.write == write_flag), "the direction holds during an access"),
             Assert(
-                ~axil.bvalid | (bresp == Mux(write_bad | answer_err[1], SLVERR, OKAY)),
+                ~axil.bvalid | (at.write_sent == ~at.write_bad), "a good write reached the bank"
+            ),
+            Assert(~axil.rvalid | (at.read_sent == ~at.read_bad), "a good read reached the bank"),
+            Assert(
+                ~axil.bvalid | (at.bresp == Mux(at.write_bad | answer_err[1], SLVERR, OKAY)),
                 "a write's response is the bank's, or SLVERR",
             ),
             Assert(
-                ~axil.rvalid | (rresp == Mux(read_bad | answer_err[0], SLVERR, OKAY)),
+                ~axil.rvalid | (at.rresp == Mux(at.read_bad | answer_err[0], SLVERR, OKAY)),
                 "a read's response is the bank's, or SLVERR",
             ),
             Assert(
-                ~axil.rvalid | (axil.rdata == Mux(read_bad, 0, answer_data)),
+                ~axil.rvalid | (axil.rdata == Mux(at.read_bad, 0, answer_data)),
                 "a read's data is the bank's, or zero",
             ),
         ]
-        self._no_wedge(m, (aw & w & ~axil.bvalid, "write"), (ar & ~axil.rvalid, "read"))
         m.d.comb += [
-            Cover(axil.bvalid & (bresp == SLVERR) & axil.rvalid & (rresp == OKAY)),
-            Cover(axil.bvalid & (bresp == OKAY) & answer_data.all()),
+            Cover(axil.bvalid & (at.bresp == SLVERR) & axil.rvalid & (at.rresp == OKAY)),
+            Cover(axil.bvalid & (at.bresp == OKAY) & answer_data.all()),
         ]
-        return m
 
     def _no_wedge(self, m: Module, *waits: tuple[Value, str]) -> None:
         """Each wait ends within `ANSWER_CYCLES`, whatever the master does elsewhere."""
