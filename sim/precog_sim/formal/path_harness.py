@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
-from amaranth.lib import wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In
 
 from .contracts import CHAIN_CYCLES, CHAIN_REFUSALS, GAP, Beats, steadily
@@ -104,22 +104,12 @@ class PathHarness(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        from precog_hw.stream.packet import beat_layout
-
         m = Module()
         known: Claim = Assert if self._claim is Claims.RULES else Assume
-        tx = self._direction == "tx"
-        with _module(self._direction, self._width, self._sizes, known) as (module, stage, name):
-            dut = (module.TxPath if tx else module.RxPath)(self._width, SLOTS)
-            inner = Opened(dut)
-            latency = stage.Parser.LATENCY
-            decision = getattr(module, name).LATENCY
-            window = -(-stage.WINDOW_BYTES * 8 // self._width)
-            packets = stage.Stage.packets_of(self._width, decision)
-            depth = stage.PacketFifo.rows
-        m.submodules.dut = inner.fragment
+        path = self._path(known)
+        m.submodules.dut = path.inner.fragment
         past = Past(m)
-        record = dut.o_sent if tx else dut.o_received
+        dut, record = path.dut, path.record
         m.d.comb += [
             dut.i.payload.eq(self.beat),
             dut.i.valid.eq(self.valid),
@@ -131,13 +121,42 @@ class PathHarness(wiring.Component):
             assert_rules(m, past, dut.o, "o")
             assert_stream(m, past, record, "record")
 
+        at = self._follow(m, known, path)
+        self._account(m, known, path, at)
+        self._cover(m, dut, record)
+        if self._claim is not Claims.RULES:
+            self._waits(m, at)
+        return m
+
+    def _path(self, known: Claim) -> SimpleNamespace:
+        """The path, its record stream and its sizes."""
+        tx = self._direction == "tx"
+        with _module(self._direction, self._width, self._sizes, known) as (module, stage, name):
+            dut = (module.TxPath if tx else module.RxPath)(self._width, SLOTS)
+            decision = getattr(module, name).LATENCY
+            return SimpleNamespace(
+                dut=dut,
+                inner=Opened(dut),
+                record=dut.o_sent if tx else dut.o_received,
+                latency=stage.Parser.LATENCY,
+                decision=decision,
+                window=-(-stage.WINDOW_BYTES * 8 // self._width),
+                packets=stage.Stage.packets_of(self._width, decision),
+                depth=stage.PacketFifo.rows,
+            )
+
+    def _follow(self, m: Module, known: Claim, path: SimpleNamespace) -> SimpleNamespace:
+        """What is where: signals of gateware and stubs."""
+        from precog_hw.stream.packet import beat_layout
+
+        dut, inner, window = path.dut, path.inner, path.window
+        latency, decision = path.latency, path.decision
+
         def s(name: str) -> Signal:
             return inner[f"stage.{name}"]
 
-        # What is where: signals of gateware and stubs.
-        number, first, waiting, room = s("parser.number"), s("first"), s("waiting"), s("room")
-        hold = inner["finish.hold"]
-        open_, unread = number != 0, (number != 0) & (number != window)
+        number = s("parser.number")
+        unread = (number != 0) & (number != window)
         parsing = Pipe(m, known, [s(f"parser.complete_{n}") for n in range(latency)], "parsing")
         ending = Pipe(m, known, [s(f"parser.end_{n}") for n in range(latency)], "ending")
         deciding = Pipe(m, known, [inner[f"decide.stb_{n}"] for n in range(decision)], "deciding")
@@ -156,75 +175,91 @@ class PathHarness(wiring.Component):
         beats, ends = fifo.count + ahead.count, fifo.ends + ahead.ends
         flying = parsing.count + deciding.count
         begun = unread + flying + decided  # and not recorded yet
-        state = SimpleNamespace(
+        return SimpleNamespace(
             ahead=ahead,
             begun=begun,
+            flying=flying,
+            number=number,
+            unread=unread,
             beats=beats,
             chain=chain_ends,
             commands=commands,
             decided=decided,
             deciding=deciding,
             decision=decision,
-            depth=depth,
+            depth=path.depth,
             edits=edits,
             ended=ended,
             ending=ending,
             ends=ends,
             fifo=fifo,
+            hold=inner["finish.hold"],
             gone=(dut.o.valid & self.ready & dut.o.payload.last) | s("editor.dropped"),
-            hold=hold,
             latency=latency,
             offered=s("fifo.o__valid"),
-            packets=packets,
+            packets=path.packets,
             parsing=parsing,
-            recorded=record.valid,
+            room=s("room"),
+            recorded=path.record.valid,
             refused=refused,
             refuses=self.valid & ~dut.i.ready,
-            room=room,
             steady=self.ready & self.record_ready,
             waited=waited,
         )
 
-        # Packets that have begun: each is somewhere, and its command and its end are, too.
-        behind = Mux(fifo.ends != 0, fifo.behind, fifo.count + ahead.behind)
+    def _account(self, m: Module, known: Claim, path: SimpleNamespace, at: SimpleNamespace) -> None:
+        """Packets that have begun: each is somewhere, and its command and its end are, too."""
+
+        def s(name: str) -> Signal:
+            return path.inner[f"stage.{name}"]
+
+        first, waiting = s("first"), s("waiting")
+        open_ = at.number != 0
+        behind = Mux(at.fifo.ends != 0, at.fifo.behind, at.fifo.count + at.ahead.behind)
         m.d.comb += [
             known(first == ~open_),
-            known(number <= window),
-            known(waiting == unread + flying + edits),
-            known(waiting <= packets),
-            known(ends + open_ == waiting + commands.count, "a packet has one command"),
-            known(begun == open_ + ending.count + ended, "a packet has one record"),
-            known(~unread | (behind == number)),
+            known(at.number <= path.window),
+            known(waiting == at.unread + at.flying + at.edits),
+            known(waiting <= at.packets),
+            known(at.ends + open_ == waiting + at.commands.count, "a packet has one command"),
+            known(at.begun == open_ + at.ending.count + at.ended, "a packet has one record"),
+            known(~at.unread | (behind == at.number)),
             known(open_ | (behind == 0)),
-            known(~room | (waiting < packets)),
-            known(hold | (decided <= packets)),
-            known(hold | (ended <= packets)),
-            known(~room | (decided <= packets + 1)),
-            known(~room | (ended <= packets + 1)),
-            known(begun <= 2 * packets + 1),
-            known(~unread | (ends != 0) | s("fifo.i__ready"), "alone, a header is not refused"),
-            known(~inner["decide.edit_stb"] | s("edits.i__ready"), "no command is lost"),
-            known(~inner["decide.edit_stb"] | inner["finish.decisions.i__ready"], "no decision"),
+            known(~at.room | (waiting < at.packets)),
+            known(at.hold | (at.decided <= at.packets)),
+            known(at.hold | (at.ended <= at.packets)),
+            known(~at.room | (at.decided <= at.packets + 1)),
+            known(~at.room | (at.ended <= at.packets + 1)),
+            known(at.begun <= 2 * at.packets + 1),
+            known(
+                ~at.unread | (at.ends != 0) | s("fifo.i__ready"), "alone, a header is not refused"
+            ),
+            known(~path.inner["decide.edit_stb"] | s("edits.i__ready"), "no command is lost"),
+            known(
+                ~path.inner["decide.edit_stb"] | path.inner["finish.decisions.i__ready"],
+                "no decision",
+            ),
             *(
                 []
-                if tx
+                if self._direction == "tx"
                 else [
-                    known(inner["finish.seen.count"] == deciding.count + decided),
-                    known(~s("parser.o_valid") | inner["finish.seen.i__ready"], "nothing parsed"),
+                    known(path.inner["finish.seen.count"] == at.deciding.count + at.decided),
+                    known(
+                        ~s("parser.o_valid") | path.inner["finish.seen.i__ready"], "nothing parsed"
+                    ),
                 ]
             ),
-            known(~s("parser.tail_valid") | inner["finish.tails.i__ready"], "no end"),
+            known(~s("parser.tail_valid") | path.inner["finish.tails.i__ready"], "no end"),
         ]
 
+    def _cover(self, m: Module, dut: wiring.Component, record: stream.Interface) -> None:
+        """Three packets and three records can leave."""
         packets_out, records_out = Signal(2), Signal(2)
         with m.If(dut.o.valid & self.ready & dut.o.payload.last & ~packets_out.all()):
             m.d.sync += packets_out.eq(packets_out + 1)
         with m.If(record.valid & self.record_ready & ~records_out.all()):
             m.d.sync += records_out.eq(records_out + 1)
         m.d.comb += Cover(packets_out.all() & records_out.all())
-        if self._claim is not Claims.RULES:
-            self._waits(m, state)
-        return m
 
     def _waits(self, m: Module, at: SimpleNamespace) -> None:
         """What is still to be waited for, at most, while the consumers take in every cycle.
