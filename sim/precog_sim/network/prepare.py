@@ -1,15 +1,17 @@
 """From a scenario and a congestion control to the record of a run."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from precog_models.measure.base_rtt import BASE_STATE
 from precog_models.rate.reference import hpcc
 from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
 from precog_sim.network.checks import check_hops, refuse_broken
 from precog_sim.network.configuration import configuration
-from precog_sim.network.congestion import CongestionControl, LinkFacts
+from precog_sim.network.congestion import CongestionControl, LawSetup, LinkFacts
 from precog_sim.network.crew import STEP_PS
 from precog_sim.network.fault_tables import fault_tables
 from precog_sim.network.hints import hint_tables
@@ -104,29 +106,9 @@ def prepare(
     setups = [part.setup(link) for part in parts]
     laws = Laws(setups, of, [scenario.ecn or one.ecn for one in setups])
     law = setups[0]
-    if law.scores and law.scores.source in ONE_WAY_SOURCES and scenario.spray != "none":
-        raise ValueError(
-            f"scores of source {law.scores.source} must be of one path a flow: leave spray out"
-        )
-    if laws.telemetry == Telemetry.INT:
-        check_hops(scenario)
-    rules = tuple(
-        rule
-        for one, ecn in zip(setups, laws.ecn, strict=True)
-        for rule in check_buffer_rules(scenario, ecn, scenario.payload + one.header)
-    )
-    refuse_broken(rules)
-
+    rules = _checked(scenario, setups, laws)
     port, port_f = port_tables(scenario)
-    wire = scenario.payload + max(one.header for one in setups)
-    priorities = priority_tables(scenario, wire)
-    split = whole(topology)
-    because = "ns3 timing has one order for all events"
-    if not ns3:
-        split = partition(topology)
-        because = why_whole(scenario, record, law, split)
-        if because:
-            split = whole(topology)
+    split, because = _divided(scenario, record, law, ns3=ns3)
     rows = Rows(port.shape[0], flows, split.count, pool or pool_rows(scenario))
     starts = scenario.starts_ps(seed, whole_ns=ns3)
     rate = cc.start_rates(top)
@@ -152,16 +134,6 @@ def prepare(
         slots=int(parted["wheel"].shape[1]),
         window_ps=min(split.lookahead_ps, STEP_PS),
     )
-    ctl = controls(rows, record, topology.hosts + topology.switches, seed)
-    echoes = law.scores is not None and law.scores.echo
-    if scenario.hints.echo and (laws.telemetry or echoes):
-        raise ValueError("hints must not share acknowledgements with telemetry or scores: no echo")
-    carries = laws.telemetry or echoes or scenario.hints.echo
-    columns = -(-(1 + 4 * hpcc.HOPS) // LINE) * LINE if laws.telemetry else 1
-    telemetry = lined((rows.total if carries else 1, columns))
-    followers = follower_table(scenario, flow)
-    table, table_f = laws.rows()
-
     net = Net(
         rec=records(rows),
         port=port,
@@ -171,41 +143,20 @@ def prepare(
         switch=switch_table(scenario, port),
         flow=flow,
         real=real,
-        law=table,
-        law_f=table_f,
-        marking=laws.marking(scenario, port),
-        mark_most=laws.mark_most(scenario),
-        state=state,
-        words=state.view(np.int64),
-        learnt=np.zeros((flows, len(BASE_STATE)), dtype=np.int64),
-        telemetry=telemetry,
+        telemetry=_telemetry(scenario, law, laws, rows),
         **route_tables(topology, topology.routes),
         ways=way_table(scenario),
-        ctl=ctl,
+        ctl=controls(rows, record, topology.hosts + topology.switches, seed),
         cfg=cfg,
         fcfg=fcfg,
-        packet_rtt=kept.packet_rtt,
-        samples=kept.samples,
-        sample_f=kept.sample_f,
-        watched=kept.watched,
-        probe_time=kept.probe_time,
-        probe_rate=kept.probe_rate,
-        probe_got=kept.probe_got,
-        probe_queue=kept.probe_queue,
-        asked=np.zeros(max(len(SAMPLE_FIELDS), len(LAW_EVENT_FIELDS)), dtype=np.int64),
-        decision=np.zeros(len(DECISION_FIELDS), dtype=np.int64),
-        log=kept.log,
         messages=messages,
-        changes=kept.changes,
         knots=score_knots(law),
-        forecasts=np.zeros((flows, len(FORECAST_FIELDS)), dtype=np.int64),
-        forecast_log=kept.forecasts,
-        received=np.zeros(len(RECEIVER_EVENT) + len(RECEIVER_RESULT), dtype=np.int64),
-        receiver_log=kept.received,
-        followers=followers,
-        depths=kept.depths,
+        followers=follower_table(scenario, flow),
+        **vars(kept),
+        **_law_tables(scenario, laws, port, state),
+        **_words(flows),
         **parted,
-        **priorities,
+        **priority_tables(scenario, scenario.payload + max(one.header for one in setups)),
         **recovery_tables(scenario, rows.total),
         **fault_tables(scenario),
         **hint_tables(scenario, generators(topology.hosts, seed, HINTS)),
@@ -223,3 +174,74 @@ def prepare(
         packets=rows.packets,
         net=net,
     )
+
+
+def _checked(scenario: Scenario, setups: list[LawSetup], laws: Laws) -> tuple[BufferRule, ...]:
+    """Rules of the buffers, after all of a scenario that laws cannot run on was refused."""
+    law = setups[0]
+    if law.scores and law.scores.source in ONE_WAY_SOURCES and scenario.spray != "none":
+        raise ValueError(
+            f"scores of source {law.scores.source} must be of one path a flow: leave spray out"
+        )
+    if laws.telemetry == Telemetry.INT:
+        check_hops(scenario)
+    rules = tuple(
+        rule
+        for one, ecn in zip(setups, laws.ecn, strict=True)
+        for rule in check_buffer_rules(scenario, ecn, scenario.payload + one.header)
+    )
+    refuse_broken(rules)
+    return rules
+
+
+def _divided(
+    scenario: Scenario, record: Record, law: LawSetup, *, ns3: bool
+) -> tuple[Partition, str]:
+    """The network's parts; why there is one only, or nothing."""
+    if ns3:
+        return whole(scenario.topology), "ns3 timing has one order for all events"
+    split = partition(scenario.topology)
+    because = why_whole(scenario, record, law, split)
+    return (whole(scenario.topology) if because else split), because
+
+
+def _telemetry(scenario: Scenario, law: LawSetup, laws: Laws, rows: Rows) -> NDArray[np.int64]:
+    """Room in each packet for what switches, scores or hints write into it.
+
+    Raises
+    ------
+    ValueError
+        Hints would share acknowledgements with telemetry or scores.
+    """
+    echoes = law.scores is not None and law.scores.echo
+    if scenario.hints.echo and (laws.telemetry or echoes):
+        raise ValueError("hints must not share acknowledgements with telemetry or scores: no echo")
+    carries = laws.telemetry or echoes or scenario.hints.echo
+    columns = -(-(1 + 4 * hpcc.HOPS) // LINE) * LINE if laws.telemetry else 1
+    return lined((rows.total if carries else 1, columns))
+
+
+def _law_tables(
+    scenario: Scenario, laws: Laws, port: NDArray[np.int64], state: NDArray[np.float64]
+) -> dict[str, Any]:
+    """What laws are, how they mark, and what each flow's knows."""
+    table, table_f = laws.rows()
+    return {
+        "law": table,
+        "law_f": table_f,
+        "marking": laws.marking(scenario, port),
+        "mark_most": laws.mark_most(scenario),
+        "state": state,
+        "words": state.view(np.int64),
+        "learnt": np.zeros((len(state), len(BASE_STATE)), dtype=np.int64),
+    }
+
+
+def _words(flows: int) -> dict[str, Any]:
+    """Room for the words that the kernel and decision functions exchange."""
+    return {
+        "asked": np.zeros(max(len(SAMPLE_FIELDS), len(LAW_EVENT_FIELDS)), dtype=np.int64),
+        "decision": np.zeros(len(DECISION_FIELDS), dtype=np.int64),
+        "forecasts": np.zeros((flows, len(FORECAST_FIELDS)), dtype=np.int64),
+        "received": np.zeros(len(RECEIVER_EVENT) + len(RECEIVER_RESULT), dtype=np.int64),
+    }

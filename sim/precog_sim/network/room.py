@@ -25,7 +25,7 @@ _Table = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Kept:
-    """Room for everything that the kernel notes."""
+    """Room for everything that the kernel notes; the names are those of `Net`."""
 
     packet_rtt: _Table
     samples: _Table
@@ -37,8 +37,8 @@ class Kept:
     probe_queue: _Table
     log: _Table
     changes: _Table
-    forecasts: _Table
-    received: _Table
+    forecast_log: _Table
+    receiver_log: _Table
     depths: _Table
 
 
@@ -80,8 +80,8 @@ def room(
         probe_queue=np.zeros((probes, watched.size), dtype=np.int64),
         log=np.empty((_log_rows(scenario, law, samples) if record.log else 1, fields), np.int64),
         changes=np.empty((queue_rows if record.queues else 1, QueueCol.WIDTH), np.int64),
-        forecasts=np.empty((visits if record.scores else 1, len(FORECAST_FIELDS)), np.int64),
-        received=np.empty((visits + 2 * packets if record.scores else 1, acts), np.int64),
+        forecast_log=np.empty((visits if record.scores else 1, len(FORECAST_FIELDS)), np.int64),
+        receiver_log=np.empty((visits + 2 * packets if record.scores else 1, acts), np.int64),
         depths=np.zeros((parts, _DEPTHS if record.depth_us else 1), dtype=np.int64),
     )
 
