@@ -3,18 +3,20 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, progress_bar, refuse_ignored, table
+from precog_sim.commands import incast_options as options
+from precog_sim.commands.incast_options import DECIDED, LAWS
 
 if TYPE_CHECKING:
     from precog_models.image import Image
     from precog_models.tree_image import TreeImage
     from precog_sim.network import Result, Scenario, Scores
 
-__all__ = ["LAWS", "incast"]
+__all__ = ["incast"]
 
 _COLUMNS = (
     ("sample_mean_us", "mean RTT µs"),
@@ -26,11 +28,9 @@ _COLUMNS = (
     ("last_fct_ms", "last FCT ms"),
     ("jain", "Jain"),
 )
-_DECIDED = ("pid", "predpid", "fixed")  # by the device, unless --in-the-loop says otherwise
 _FLOAT_ONLY = ("dctcp", "hpcc")
 #: Decided by a device only, and why.
 _DEVICE_ONLY = {"predpid": "models are integer", "fixed": "nothing is worked out"}
-LAWS = (*_DECIDED, "timely", "dctcp", "dcqcn", "hpcc")
 _TRANSPORTS = {"golden": "emu:", "rtl": "sim:"}
 _IN_THE_LOOP = ("float", *_TRANSPORTS)
 _WATCHING = "forecast=1,profile=1"  # what a device needs to watch send queues and forecast them
@@ -70,77 +70,36 @@ class _Choice:
 
     def by_device(self, law: str) -> bool:
         """Whether the device decides for `law`, not the float reference."""
-        return law in _DECIDED if self.place is None else self.place != "float"
+        return law in DECIDED if self.place is None else self.place != "float"
 
 
 def incast(
     context: typer.Context,
-    law: Annotated[
-        list[str] | None, typer.Option("--law", "--cc", help=f"One of {', '.join(LAWS)}.")
-    ] = None,
-    scenario: Annotated[
-        str,
-        typer.Option(help="Incast preset: thesis, tenth, hundredth, senders8, senders32, base8us."),
-    ] = "thesis",
-    senders: Annotated[int | None, typer.Option(help="Number of senders.")] = None,
-    size: Annotated[list[int] | None, typer.Option(help="Bytes of each flow.")] = None,
-    jitter_ns: Annotated[float, typer.Option(help="Starts are spread over this.")] = 100.0,
-    timing: Annotated[str, typer.Option(help="exact or ns3.")] = "exact",
-    preset: Annotated[
-        str, typer.Option(help="Law preset of pid and predpid: thesis, precog.")
-    ] = "thesis",
-    target_us: Annotated[float | None, typer.Option(help="Fixed RTT target.")] = None,
-    start_gbps: Annotated[float, typer.Option(help="Rate at which flows start.")] = 10.0,
-    rttch: Annotated[bool, typer.Option(help="Target adjuster.")] = False,
-    win: Annotated[bool, typer.Option(help="Window limit.")] = False,
-    model: Annotated[str, typer.Option(help="Model file or shipped model.")] = "rtt-incast",
-    timely: Annotated[
-        str, typer.Option(help="Preset of timely: ns3, paper, scaled, patched; precog (device).")
-    ] = "ns3",
-    dcqcn: Annotated[
-        str, typer.Option(help="Preset of dcqcn: ns3, paper, vendor; ns3-paper-timers (float).")
-    ] = "ns3",
-    in_the_loop: Annotated[
-        str | None,
-        typer.Option(
-            help="Who decides: float (reference laws), golden (--device emu:) or rtl (sim:). "
-            "Without it pid, predpid and fixed are decided by the device, other laws in float.",
-            metavar="WHO",
-        ),
-    ] = None,
-    scores: Annotated[
-        str | None,
-        typer.Option(
-            help="Who makes congestion scores, which PSCHED follows: oracle, persistence, model, "
-            "queue (the device's queue model of each send queue), inverted, queue_inverted, "
-            "garbage."
-        ),
-    ] = None,
-    echo: Annotated[
-        bool, typer.Option(help="Scores act when they have come back from the receiver.")
-    ] = False,
-    queue_model: Annotated[
-        str, typer.Option(help="Model file or shipped model of queues.")
-    ] = "queue-1rtt",
-    seeds: Annotated[int, typer.Option(min=1, help="Runs with different start jitter.")] = 1,
+    law: options.Law = None,
+    scenario: options.Scenario = "thesis",
+    senders: options.Senders = None,
+    size: options.Size = None,
+    jitter_ns: options.JitterNs = 100.0,
+    timing: options.Timing = "exact",
+    preset: options.Preset = "thesis",
+    target_us: options.TargetUs = None,
+    start_gbps: options.StartGbps = 10.0,
+    rttch: options.Rttch = False,
+    win: options.Win = False,
+    model: options.Model = "rtt-incast",
+    timely: options.Timely = "ns3",
+    dcqcn: options.Dcqcn = "ns3",
+    in_the_loop: options.InTheLoop = None,
+    scores: options.Scores = None,
+    echo: options.Echo = False,
+    queue_model: options.QueueModel = "queue-1rtt",
+    seeds: options.Seeds = 1,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
     """Run an incast under rate laws, in float, on the golden model or on the RTL in the loop."""
     laws = law or ["predpid"]
-    for name in laws:
-        if name not in LAWS:
-            raise ValueError(f"law must be one of {', '.join(LAWS)}, not {name!r}")
-    if "predpid" not in laws and scores != "model":
-        refuse_ignored(context, "model", why="without --law predpid or --scores model")
-    for name in ("timely", "dcqcn"):
-        if name not in laws:
-            refuse_ignored(context, name, why=f"without --law {name}")
-    if not set(laws) & set(_DECIDED):
-        ignored = ("preset", "target_us", "rttch", "win")
-        refuse_ignored(context, *ignored, why=f"with --law {laws[0]}")
-        if in_the_loop is None and scores is None:
-            refuse_ignored(context, "device", why=f"with --law {laws[0]}")
+    _check_laws(context, laws, scores, in_the_loop)
     made = _scores(context, laws, scores, echo, in_the_loop)
     if in_the_loop == "float":
         refuse_ignored(context, "device", "rttch", "win", why="with --in-the-loop float")
@@ -148,11 +107,11 @@ def incast(
     from precog_models.tree_image import TreeImage, find_any
 
     watched = find_any(queue_model) if made and made.source in _queue_sources() else None
-    options = ""
+    abilities = ""
     if watched is not None:
-        options = _WATCHING + ",tree=1" * isinstance(watched, TreeImage)
+        abilities = _WATCHING + ",tree=1" * isinstance(watched, TreeImage)
     choice = _Choice(
-        device=_device(context, laws, in_the_loop, device, options),
+        device=_device(context, laws, in_the_loop, device, abilities),
         place=in_the_loop,
         preset=preset,
         target_us=target_us,
@@ -165,16 +124,70 @@ def incast(
         queue_model=watched,
     )
 
-    import numpy as np
-
     from precog_sim.network import check_timing
     from precog_sim.network import incast as make
-    from precog_sim.network.metrics import measure, summarise
 
     check_timing(timing)
     network = make(scenario, senders=senders, sizes=size, jitter_ns=jitter_ns)
     predicts = "predpid" in laws or (made is not None and made.source == "model")
     image = find(model) if predicts else None
+    rows = _measured(laws, choice, image, network, timing, seeds)
+
+    def show() -> None:
+        titles = ("law", *(title for _, title in _COLUMNS))
+        table(
+            titles,
+            [(r["law"], *(r["metrics"][key]["mean"] for key, _ in _COLUMNS)) for r in rows],
+            title=f"{network.name}, {timing} timing, {seeds} seed{'s' * (seeds > 1)}",
+        )
+
+    emit({"scenario": network.name, "timing": timing, "results": rows}, show, json_)
+
+
+def _check_laws(
+    context: typer.Context, laws: list[str], scores: str | None, in_the_loop: str | None
+) -> None:
+    """Refuse laws that do not exist, and options that none of the laws has.
+
+    Raises
+    ------
+    ValueError
+        There is no such law, or no such option for any of them.
+    """
+    for name in laws:
+        if name not in LAWS:
+            raise ValueError(f"law must be one of {', '.join(LAWS)}, not {name!r}")
+    if "predpid" not in laws and scores != "model":
+        refuse_ignored(context, "model", why="without --law predpid or --scores model")
+    for name in ("timely", "dcqcn"):
+        if name not in laws:
+            refuse_ignored(context, name, why=f"without --law {name}")
+    if not set(laws) & set(DECIDED):
+        ignored = ("preset", "target_us", "rttch", "win")
+        refuse_ignored(context, *ignored, why=f"with --law {laws[0]}")
+        if in_the_loop is None and scores is None:
+            refuse_ignored(context, "device", why=f"with --law {laws[0]}")
+
+
+def _measured(
+    laws: list[str],
+    choice: _Choice,
+    image: "Image | None",
+    network: "Scenario",
+    timing: str,
+    seeds: int,
+) -> list[dict[str, Any]]:
+    """Each law's metrics over all seeds.
+
+    Raises
+    ------
+    RuntimeError
+        No flow of a run finished.
+    """
+    import numpy as np
+
+    from precog_sim.network.metrics import measure, summarise
+
     rows: list[dict[str, Any]] = []
     with progress_bar("Incast") as report:
         for name in laws:
@@ -198,16 +211,7 @@ def incast(
                     "metrics": {key: dataclasses.asdict(e) for key, e in estimates.items()},
                 }
             )
-
-    def show() -> None:
-        titles = ("law", *(title for _, title in _COLUMNS))
-        table(
-            titles,
-            [(r["law"], *(r["metrics"][key]["mean"] for key, _ in _COLUMNS)) for r in rows],
-            title=f"{network.name}, {timing} timing, {seeds} seed{'s' * (seeds > 1)}",
-        )
-
-    emit({"scenario": network.name, "timing": timing, "results": rows}, show, json_)
+    return rows
 
 
 def _queue_sources() -> tuple[str, ...]:
@@ -238,7 +242,7 @@ def _scores(
             "scores must be followed by a device: --in-the-loop golden or rtl, not float"
         )
     for law in laws:
-        if place is None and law not in _DECIDED:
+        if place is None and law not in DECIDED:
             raise ValueError(
                 f"law {law} must be in the loop as golden or rtl to follow scores: add "
                 "--in-the-loop golden"
