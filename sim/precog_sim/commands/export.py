@@ -6,11 +6,12 @@ With ``--wireshark`` it is a dissector of the shim instead.
 import dataclasses
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from precog_host.output import JsonOption, emit, refuse_ignored
+from precog_sim.commands import export_options as options
 from precog_spec.config import PRESETS, NicConfig
 from precog_spec.frames.cps import SHIM_PORT
 
@@ -38,6 +39,10 @@ _NIC_ONLY = (
     *("forecast", "tree", "receiver", "senders", "trace", "wire"),
 )
 _PACKET_ONLY = ("slots",)
+_NOT_CORUNDUM = (
+    *("block", "name", "slots"),
+    *("forecast", "tree", "receiver", "senders", "trace", "wire"),
+)
 _WIDTH = 64  # of a part of the packet path
 _TARGETS = ("verilog", "corundum")
 _NOT_WIRESHARK = ("target", "block", *_NIC_ONLY, *_PACKET_ONLY, "width", "name", "tick_ps")
@@ -48,81 +53,29 @@ _APP_TICK_PS, _TICK_PS = 4000, 1000
 
 def export(
     context: typer.Context,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Verilog file to write; corundum: folder, precog_corundum by default.",
-        ),
-    ] = None,
-    target: Annotated[
-        str,
-        typer.Option(
-            help="verilog, or corundum: mqnic_app_block and the NICs that it instantiates."
-        ),
-    ] = "verilog",
-    block: Annotated[str, typer.Option(help="nic, cps-tx, cps-rx, packet or pace-wire.")] = "nic",
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            help=f"nic: configuration preset: {', '.join(PRESETS)}. By default lanes64; "
-            "corundum: corundum-100g."
-        ),
-    ] = None,
-    qps: Annotated[int | None, typer.Option(help="nic: queue pairs.")] = None,
-    sets: Annotated[int | None, typer.Option(help="nic: model sets.")] = None,
-    dsp: Annotated[str | None, typer.Option(help="nic: generic or ecp5 multipliers.")] = None,
-    grants: Annotated[bool | None, typer.Option(help="nic: with the pacer.")] = None,
-    profile: Annotated[bool | None, typer.Option(help="nic: with the queue profiler.")] = None,
-    forecast: Annotated[
-        bool, typer.Option("--forecast", help="nic: with forecasts of queues.")
-    ] = False,
-    tree: Annotated[
-        bool,
-        typer.Option(
-            "--tree", help="nic: forecasts by decision trees, not LSTMs; with --forecast."
-        ),
-    ] = False,
-    receiver: Annotated[
-        bool, typer.Option("--receiver", help="nic: with the receiver of scores; with a width.")
-    ] = False,
-    senders: Annotated[
-        bool, typer.Option("--senders", help="nic: with the count of senders; with a width.")
-    ] = False,
-    trace: Annotated[bool, typer.Option("--trace", help="nic: with the trace FIFO.")] = False,
-    wire: Annotated[
-        int,
-        typer.Option(help="nic: cells in which packets wait for grants; with --grants, a width."),
-    ] = 0,
-    width: Annotated[
-        list[int] | None,
-        typer.Option(
-            help="Bits in a beat: 8, 64, 128, 256, 512. By default 64; nic: the preset's. "
-            "corundum: AXIS_SYNC_DATA_WIDTH, not 8, once for each that is wanted."
-        ),
-    ] = None,
-    slots: Annotated[int, typer.Option(help="All but nic: QP slots.")] = 1024,
-    name: Annotated[
-        str | None, typer.Option(help="Name of the top module; precog_ and the block by default.")
-    ] = None,
-    tick_ps: Annotated[
-        int | None,
-        typer.Option(
-            help="nic, packet: length of a tick, ps. By default 1000; corundum: 4000, its clock's."
-        ),
-    ] = None,
-    ports: Annotated[int, typer.Option(help="corundum: ports, from 0 on, that get a NIC.")] = 1,
-    app_id: Annotated[
-        str | None,
-        typer.Option(help="corundum: APP_ID to insist on, by default its template's, 0x12340001."),
-    ] = None,
-    wireshark: Annotated[
-        bool, typer.Option("--wireshark", help="A Wireshark dissector of the shim, in Lua.")
-    ] = False,
-    shim_port: Annotated[
-        int, typer.Option(help="wireshark: UDP port of packets with a shim.")
-    ] = SHIM_PORT,
+    output: options.Output = None,
+    target: options.Target = "verilog",
+    block: options.Block = "nic",
+    preset: options.Preset = None,
+    qps: options.Qps = None,
+    sets: options.Sets = None,
+    dsp: options.Dsp = None,
+    grants: options.Grants = None,
+    profile: options.Profile = None,
+    forecast: options.Forecast = False,
+    tree: options.Tree = False,
+    receiver: options.Receiver = False,
+    senders: options.Senders = False,
+    trace: options.Trace = False,
+    wire: options.Wire = 0,
+    width: options.Width = None,
+    slots: options.Slots = 1024,
+    name: options.Name = None,
+    tick_ps: options.TickPs = None,
+    ports: options.Ports = 1,
+    app_id: options.AppId = None,
+    wireshark: options.Wireshark = False,
+    shim_port: options.ShimPort = SHIM_PORT,
     json_: JsonOption = False,
 ) -> None:
     """Write the Verilog of the NIC, or of a part of its packet path, with stable port names."""
@@ -136,38 +89,14 @@ def export(
     if target not in _TARGETS:
         raise ValueError(f"target must be one of {', '.join(_TARGETS)}, not {target!r}")
     if target == "corundum":
-        other = (
-            "block",
-            "name",
-            "slots",
-            "forecast",
-            "tree",
-            "receiver",
-            "senders",
-            "trace",
-            "wire",
-        )
-        refuse_ignored(context, *other, why="with --target corundum")
+        refuse_ignored(context, *_NOT_CORUNDUM, why="with --target corundum")
         folder = output or Path("precog_corundum")
         sizes = (preset or _APP_PRESET, qps, sets, dsp, grants, profile)
         period = _APP_TICK_PS if tick_ps is None else tick_ps
         _corundum(folder, sizes, width, period, ports, app_id, json_)
         return
     refuse_ignored(context, *_APP_ONLY, why="without --target corundum")
-    if output is None:
-        raise ValueError("output must be given: -o FILE")
-    if width is not None and len(width) > 1:
-        raise ValueError(f"width must be given once without --target corundum, not {width!r}")
-    if block not in _BLOCKS:
-        raise ValueError(f"block must be one of {', '.join(_BLOCKS)}, not {block!r}")
-    ignored: tuple[str, ...] = _PACKET_ONLY if block == "nic" else _NIC_ONLY
-    if block in ("cps-tx", "cps-rx", "pace-wire"):
-        ignored += ("tick_ps",)
-    refuse_ignored(context, *ignored, why=f"with --block {block}")
-    if name is not None:
-        _check_name(name)
-    if output.is_dir():
-        raise ValueError(f"output must be a file, {output} is a folder")
+    output = _checked(context, output, block, width, name)
     config: dict[str, Any]
     tick_ps = _TICK_PS if tick_ps is None else tick_ps
     if block == "nic":
@@ -193,6 +122,37 @@ def export(
     path = write(text, output)
     data = {"path": str(path), "bytes": path.stat().st_size, "block": block, "config": config}
     emit(data, lambda: typer.echo(f"{path}: {data['bytes']} bytes"), json_)
+
+
+def _checked(
+    context: typer.Context,
+    output: Path | None,
+    block: str,
+    width: list[int] | None,
+    name: str | None,
+) -> Path:
+    """The file to write.
+
+    Raises
+    ------
+    ValueError
+        The options do not say one file, one width, a block and a name that Verilog has.
+    """
+    if output is None:
+        raise ValueError("output must be given: -o FILE")
+    if width is not None and len(width) > 1:
+        raise ValueError(f"width must be given once without --target corundum, not {width!r}")
+    if block not in _BLOCKS:
+        raise ValueError(f"block must be one of {', '.join(_BLOCKS)}, not {block!r}")
+    ignored: tuple[str, ...] = _PACKET_ONLY if block == "nic" else _NIC_ONLY
+    if block in ("cps-tx", "cps-rx", "pace-wire"):
+        ignored += ("tick_ps",)
+    refuse_ignored(context, *ignored, why=f"with --block {block}")
+    if name is not None:
+        _check_name(name)
+    if output.is_dir():
+        raise ValueError(f"output must be a file, {output} is a folder")
+    return output
 
 
 def _dissector(output: Path | None, port: int, json_: bool) -> None:
