@@ -4,12 +4,16 @@ import os
 import shutil
 import sys
 from functools import partial
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from precog_host.output import JsonOption, emit, table
+
+from . import command_options as options
+
+if TYPE_CHECKING:
+    from .packages import Cache
 
 __all__ = ["lab"]
 
@@ -17,70 +21,30 @@ _SHOWN = 5  # differences that are printed
 
 
 def lab(
-    work: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--work",
-            "-w",
-            help="write, read, send, atomic, rping, nvme or fio; may be repeated. By default the "
-            "first four.",
-        ),
-    ] = None,
-    rtl: Annotated[
-        bool,
-        typer.Option("--rtl/--golden", help="Verilated cards, each compared with its golden twin."),
-    ] = False,
-    iterations: Annotated[
-        int | None, typer.Option(help="Messages of a queue pair; by default 200, 20 with --rtl.")
-    ] = None,
-    pairs: Annotated[int, typer.Option(help="Queue pairs of a workload.")] = 1,
-    incast: Annotated[int, typer.Option(metavar="N", help="Guests that send to one.")] = 1,
-    ce: Annotated[float, typer.Option(help="Chance that the wire marks a packet (CE).")] = 0.0,
-    loss: Annotated[float, typer.Option(help="Chance that the wire loses a packet.")] = 0.0,
-    reorder: Annotated[float, typer.Option(help="Chance that others overtake a packet.")] = 0.0,
-    delay: Annotated[float, typer.Option(help="Of the wire, µs of card time.")] = 0.0,
-    gbps: Annotated[float, typer.Option(help="Of each guest's link, card time.")] = 100.0,
-    mark_bytes: Annotated[
-        int | None, typer.Option(help="Queue of a link from which on it marks packets.")
-    ] = None,
-    pace: Annotated[
-        bool, typer.Option("--pace", help="Packets wait at the golden card as its law says.")
-    ] = False,
-    algorithm: Annotated[str, typer.Option("--algo", help="Law of all queue pairs.")] = "dcqcn",
-    soak: Annotated[
-        float, typer.Option(metavar="MINUTES", help="Repeat the workloads for so long.")
-    ] = 0.0,
-    rest: Annotated[
-        float,
-        typer.Option(metavar="SECONDS", help="Begin nothing for so long after each workload."),
-    ] = 0.0,
-    seed: Annotated[int, typer.Option(help="Of the wire's chances.")] = 1,
-    pci: Annotated[
-        bool,
-        typer.Option("--pci", help="A card on a guest's PCI bus instead, driven from inside."),
-    ] = False,
-    pcap: Annotated[
-        Path | None, typer.Option(help="Write what went over the wire, .pcapng or .pcap.")
-    ] = None,
-    monitor: Annotated[
-        bool, typer.Option("--monitor", help="Show the monitor of a sender's card meanwhile.")
-    ] = False,
-    serve: Annotated[
-        int | None,
-        typer.Option(metavar="PORT", help="Serve a sender's card at this UDP port meanwhile."),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write a page of the run, lab.html.")
-    ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of packages and images; by default the user's.")
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Say what is missing and what mends it; run nothing.")
-    ] = False,
-    fetch: Annotated[
-        bool, typer.Option("--fetch", help="Fetch guests' packages anew; run nothing.")
-    ] = False,
+    work: options.Work = None,
+    rtl: options.Rtl = False,
+    iterations: options.Iterations = None,
+    pairs: options.Pairs = 1,
+    incast: options.Incast = 1,
+    ce: options.Ce = 0.0,
+    loss: options.Loss = 0.0,
+    reorder: options.Reorder = 0.0,
+    delay: options.Delay = 0.0,
+    gbps: options.Gbps = 100.0,
+    mark_bytes: options.MarkBytes = None,
+    pace: options.Pace = False,
+    algorithm: options.Algorithm = "dcqcn",
+    soak: options.Soak = 0.0,
+    rest: options.Rest = 0.0,
+    seed: options.Seed = 1,
+    pci: options.Pci = False,
+    pcap: options.Pcap = None,
+    monitor: options.Monitor = False,
+    serve: options.Serve = None,
+    report: options.Report = None,
+    cache: options.Cache = None,
+    check: options.Check = False,
+    fetch: options.Fetch = False,
     json_: JsonOption = False,
 ) -> None:
     """Run real RDMA programs in Linux guests, with a Precog device at each one's side of the wire.
@@ -90,7 +54,7 @@ def lab(
     """
     from precog_sim.capture import suffix_of, write
 
-    from .packages import EXTRAS, Cache, LabError, default_cache
+    from .packages import EXTRAS, Cache, default_cache
     from .run import run
     from .series import Series
     from .settings import Settings
@@ -130,14 +94,7 @@ def lab(
         suffix_of(pcap)
         if not pcap.parent.is_dir():
             raise ValueError(f"--pcap must be in a folder that exists, not {pcap.parent}")
-    absent = kept.missing()
-    if absent and all(how.startswith("precog lab --fetch") for how in absent.values()):
-        typer.echo(f"fetching {len(absent)} packages into {kept.folder}", err=True)
-        kept.fetch()
-        absent = kept.missing()
-    if absent:
-        what, how = next(iter(absent.items()))
-        raise LabError(f"{what} must be there: {how}; precog lab --check lists all")
+    _have_packages(kept)
     progress = partial(typer.echo, err=True)
     if pci:
         from .pci_run import run_pci
@@ -160,6 +117,26 @@ def lab(
 
         progress(f"page: {write_page(report, outcome, series)}")
     _shown(outcome.figures, outcome.differences, json_)
+
+
+def _have_packages(kept: "Cache") -> None:
+    """Fetch the packages that are missing.
+
+    Raises
+    ------
+    LabError
+        Something is missing that cannot be fetched.
+    """
+    from .packages import LabError
+
+    absent = kept.missing()
+    if absent and all(how.startswith("precog lab --fetch") for how in absent.values()):
+        typer.echo(f"fetching {len(absent)} packages into {kept.folder}", err=True)
+        kept.fetch()
+        absent = kept.missing()
+    if absent:
+        what, how = next(iter(absent.items()))
+        raise LabError(f"{what} must be there: {how}; precog lab --check lists all")
 
 
 def _check_view(monitor: bool, serve: int | None, json_: bool) -> None:
