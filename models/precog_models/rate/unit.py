@@ -132,6 +132,40 @@ def advice_limits(rtt: int, limit: int, on: bool) -> tuple[int, int]:
 
 
 @njit
+def _advised(
+    algorithm: int,
+    parameters: NDArray[np.int64],
+    rtt: int,
+    pred_valid: bool,
+    rtt_pred: int,
+    late: bool,
+    held: bool,
+    trusted: bool,
+) -> tuple[int, int]:
+    """What the law controls, in SRTT's format: the sample, or its prediction; and the flags."""
+    flags = 0
+    value = rtt << _FRAC
+    if held:
+        flags |= _HELD
+    if late:
+        flags |= _LATE
+    if algorithm == _PREDPID:
+        if not pred_valid:
+            flags |= 0 if late else _NO_MODEL
+        elif not trusted:
+            flags |= _UNSKILLED
+        elif not held:
+            flags |= _PREDICTED
+            low, high = advice_limits(
+                rtt, parameters[_ADVICE_LIMIT], parameters[_ADVICE_CLAMP] != 0
+            )
+            value = clamp(rtt_pred, low, high)
+            if value != rtt_pred:
+                flags |= _ADVICE_CLAMPED
+    return value, flags
+
+
+@njit
 def rate_step(
     state: NDArray[np.int64],
     config: NDArray[np.int64],
@@ -193,26 +227,10 @@ def rate_step(
     if fired:
         flags |= _TARGET_MOVED
 
-    if held:
-        flags |= _HELD
-    value = rtt << _FRAC
     trusted = skill_step(state[_SKILL_AT:], rtt, pred_valid, rtt_pred)
     trusted = trusted or parameters[_SKILL_MONITOR] == 0
-    if late:
-        flags |= _LATE
-    if algorithm == _PREDPID:
-        if not pred_valid:
-            flags |= 0 if late else _NO_MODEL
-        elif not trusted:
-            flags |= _UNSKILLED
-        elif not held:
-            flags |= _PREDICTED
-            low, high = advice_limits(
-                rtt, parameters[_ADVICE_LIMIT], parameters[_ADVICE_CLAMP] != 0
-            )
-            value = clamp(rtt_pred, low, high)
-            if value != rtt_pred:
-                flags |= _ADVICE_CLAMPED
+    value, advice = _advised(algorithm, parameters, rtt, pred_valid, rtt_pred, late, held, trusted)
+    flags |= advice
 
     moves = algorithm in (_PID, _PREDPID)
     start = not moves or state[_PID_AT] == 0

@@ -178,15 +178,7 @@ def replay(
     ]
     pairs = connections(seen)
     mtus = path_mtus(seen, pairs) if mtu is None else [mtu] * len(pairs)
-    hosts = {host: None for s in seen for host in (s.flow.source, s.flow.destination)}
-    if local is None:
-        local = next(iter(hosts), 0)
-    elif hosts and local not in hosts:
-        known = ", ".join(_address(host) for host in hosts)
-        raise ValueError(
-            f"local address must be one of the capture's, {known}, not {_address(local)}"
-        )
-    hosts.setdefault(local)  # takes what is not RoCEv2
+    local, hosts = _hosts(seen, local)
     # A capture shows both ends of the path at one point: T2 - T1 would be all of the RTT.
     # What the capture cut has no ICRC any more.
     card_config = CardConfig(
@@ -209,16 +201,11 @@ def replay(
         ]
         _connect(cards[host], score, own, host)
     result = Replay(connections=sum(pair.back is not None for pair in pairs))
-    swept = before_ns = frames[0].time_ns if frames else 0
+    sweeper = _Sweeper(cards, slots, frames[0].time_ns if frames else 0)
     for number, (frame, data, before) in enumerate(zip(frames, driven, parsed, strict=True)):
         if progress is not None and number % _PROGRESS_PACKETS == 0:
             progress(number, len(frames))
-        if abs(frame.time_ns - swept) > _SWEEP_TICKS:
-            swept = min(frame.time_ns, before_ns + _SWEEP_TICKS)
-            for card in cards.values():
-                _sweep(card, slots, swept & _TIME_MASK)
-            swept = frame.time_ns
-        before_ns = frame.time_ns
+        sweeper.sweep(frame.time_ns)
         flow = _flow(data, before, cps.shim_port)
         source = local if flow is None else flow.source
         destination = local if flow is None else flow.destination
@@ -236,20 +223,61 @@ def replay(
     return result
 
 
+def _hosts(seen: Sequence[Seen], local: int | None) -> tuple[int, list[int]]:
+    """The local host, and all of a capture, in the order of their packets.
+
+    Raises
+    ------
+    ValueError
+        The capture has RoCEv2, but none from or to `local`.
+    """
+    hosts = {host: None for s in seen for host in (s.flow.source, s.flow.destination)}
+    if local is None:
+        local = next(iter(hosts), 0)
+    elif hosts and local not in hosts:
+        known = ", ".join(_address(host) for host in hosts)
+        raise ValueError(
+            f"local address must be one of the capture's, {known}, not {_address(local)}"
+        )
+    hosts.setdefault(local)  # takes what is not RoCEv2
+    return local, list(hosts)
+
+
+class _Sweeper:
+    """What the hardware does all the time: give up what has been timed for too long.
+
+    Parameters
+    ----------
+    cards : dict of int to (Card or CardPair)
+    slots : int
+        Of each card.
+    start_ns : int
+        Time of the first packet.
+    """
+
+    def __init__(self, cards: dict[int, Card | CardPair], slots: int, start_ns: int) -> None:
+        self._cards, self._slots = cards, slots
+        self._swept = self._before_ns = start_ns
+
+    def sweep(self, now_ns: int) -> None:
+        """Sweep all cards if a packet at `now_ns` is far from the last sweep."""
+        if abs(now_ns - self._swept) > _SWEEP_TICKS:
+            t = min(now_ns, self._before_ns + _SWEEP_TICKS) & _TIME_MASK
+            for card in self._cards.values():
+                if isinstance(card, CardPair):
+                    card.sweep(t)
+                else:
+                    for slot in range(self._slots):
+                        card.sweep(slot, t)
+            self._swept = now_ns
+        self._before_ns = now_ns
+
+
 def _slots(connections: int) -> int:
     """Slots of a table that is at most half full."""
     if connections > MAX_SLOTS:
         raise ValueError(f"capture must have up to {MAX_SLOTS} connections, not {connections}")
     return min(MAX_SLOTS, max(_MIN_SLOTS, 1 << (2 * connections - 1).bit_length()))
-
-
-def _sweep(card: Card | CardPair, slots: int, t: int) -> None:
-    """What the hardware does all the time: give up what has been timed for too long."""
-    if isinstance(card, CardPair):
-        card.sweep(t)
-    else:
-        for slot in range(slots):
-            card.sweep(slot, t)
 
 
 def _extended(frame: Frame) -> bytes:
