@@ -20,71 +20,93 @@ CYCLES = 1500
 ISSUE = 3  # cycles from an event to its effect
 SEEN = 3  # a configuration that is written in the cycle of an event counts for it
 TOP = (1 << 40) - 1
+#: `own`, `queue` and `source` of all queue pairs, and the enables of model slots.
+_State = tuple[list[tuple[int, int, int]], list[tuple[int, int]], list[int], int]
 
 
-@pytest.mark.parametrize("age", [0, 60])
-def test_golden_replays_the_order(age: int, seed: int) -> None:
-    """Scores take effect after three cycles, those that begin anew soon, visits in turn."""
-    rng = random.Random(seed)
-    dut, golden = CarriedScores(CONFIG), Golden(QPS)
-    golden.age = age
-    made: deque[tuple[int, dict[str, int]]] = deque()
-    begins: dict[int, list[int]] = {}  # queue pair: cycles in which it was cleared or rewritten
-    puts: deque[tuple[int, int, int]] = deque()
-    states: list[tuple[list[tuple[int, int, int]], list[tuple[int, int]], list[int], int]] = []
-    own, queue, source = [(0, 0, 0)] * QPS, [(0, 0)] * QPS, [0] * QPS
-    visited = dict.fromkeys(range(QPS), 0)
-    seen = dict.fromkeys(CarriedKind, 0)
-    expired = 0
+class _Order:
+    """Stimuli for all ports, and the golden model, which replays the events in their order."""
 
-    def host(ctx: Any, cycle: int) -> None:
+    def __init__(self, seed: int, age: int) -> None:
+        self.rng = random.Random(seed)
+        self.dut, self.golden = CarriedScores(CONFIG), Golden(QPS)
+        self.age = self.golden.age = age
+        self.made: deque[tuple[int, dict[str, int]]] = deque()
+        self.ones = 0  # scores made in a row
+        self.begins: dict[int, list[int]] = {}  # queue pair: cycles of its clears and new rows
+        self.puts: deque[tuple[int, int, int]] = deque()
+        self.states: list[_State] = []
+        self.own, self.queue, self.source = [(0, 0, 0)] * QPS, [(0, 0)] * QPS, [0] * QPS
+        self.visited = dict.fromkeys(range(QPS), 0)
+        self.seen = dict.fromkeys(CarriedKind, 0)
+        self.expired = 0
+
+    def host(self, ctx: Any, cycle: int) -> None:
         """Commands and rows, each in a part of the cycles; what they write shows a cycle later."""
+        rng = self.rng
         qp, apply, clear = rng.randrange(QPS), rng.random() < 0.5, rng.random() < 0.3
         stb = cycle % 8 == 0
         enable, names, slot = rng.random() < 0.9, rng.random() < 0.8, rng.randrange(SETS + 1)
         config = {"enable": enable, "model_enable": names, "model_slot": slot}
         payload = {"qp": qp, "apply": apply, "clear": clear, "config": config}
-        ctx.set(dut.command_stb, stb)
-        ctx.set(dut.command, payload)
+        ctx.set(self.dut.command_stb, stb)
+        ctx.set(self.dut.command, payload)
         if stb and apply:
-            own[qp] = (int(enable), int(names and slot < SETS), slot)
+            self.own[qp] = (int(enable), int(names and slot < SETS), slot)
         if stb and clear:
-            begins.setdefault(qp, []).append(cycle)
+            self.begins.setdefault(qp, []).append(cycle)
         qp, stb, names = rng.randrange(QPS), rng.random() < 0.1, rng.random() < 0.8
         slot = rng.randrange(SETS)
-        ctx.set(dut.config_stb, stb)
-        ctx.set(dut.config_qp, qp)
-        ctx.set(dut.config, {"queue_enable": names, "queue_slot": slot})
+        ctx.set(self.dut.config_stb, stb)
+        ctx.set(self.dut.config_qp, qp)
+        ctx.set(self.dut.config, {"queue_enable": names, "queue_slot": slot})
         if stb:
-            queue[qp] = (int(names), slot)
+            self.queue[qp] = (int(names), slot)
         qp, stb, one = rng.randrange(QPS), cycle % 12 == 5, rng.choice(list(CarriedScore))
-        ctx.set(dut.row_stb, stb)
-        ctx.set(dut.row_slot, qp)
-        ctx.set(dut.row_source, one)
+        ctx.set(self.dut.row_stb, stb)
+        ctx.set(self.dut.row_slot, qp)
+        ctx.set(self.dut.row_source, one)
         if stb:
-            source[qp] = int(one)
-            begins.setdefault(qp, []).append(cycle)
+            self.source[qp] = int(one)
+            self.begins.setdefault(qp, []).append(cycle)
 
-    def check(ctx: Any, cycle: int) -> None:
-        nonlocal expired
-        event = {name: ctx.get(dut.commit.event[name]) for name, _ in CARRIED_EVENT}
+    def make(self, ctx: Any, cycle: int, now: int) -> None:
+        """Scores, many at once now and then, but no more than two in a row."""
+        rng = self.rng
+        busy = 0.9 if cycle % 500 < 60 else 0.1
+        stb = rng.random() < busy and self.ones < 2
+        self.ones = (self.ones + 1) * stb
+        qp, rtt, score = rng.randrange(QPS), rng.randrange(2), rng.randrange(102)
+        ctx.set(self.dut.made, stb)
+        ctx.set(self.dut.made_qp, qp)
+        ctx.set(self.dut.made_rtt, rtt)
+        ctx.set(self.dut.made_score, score)
+        if stb:
+            kind = CarriedKind.RTT if rtt else CarriedKind.QUEUE
+            wanted = {"kind": int(kind), "qp": qp, "t": now, "score": score}
+            self.made.append((cycle, wanted))
+
+    def check(self, ctx: Any, cycle: int) -> None:
+        """An event is the one that is due, and does what the golden model does."""
+        event = {name: ctx.get(self.dut.commit.event[name]) for name, _ in CARRIED_EVENT}
         kind, qp = CarriedKind(event["kind"]), event["qp"]
-        seen[kind] += 1
-        if made and made[0][0] == cycle - ISSUE:
-            assert {name: event[name] for name in made[0][1]} == made.popleft()[1]
+        self.seen[kind] += 1
+        if self.made and self.made[0][0] == cycle - ISSUE:
+            assert {name: event[name] for name in self.made[0][1]} == self.made.popleft()[1]
         elif kind is CarriedKind.FORGET:
-            late = cycle - ISSUE - begins[qp].pop(0)
+            late = cycle - ISSUE - self.begins[qp].pop(0)
             assert 0 < late < 8  # scores are made before it, and another that begins anew
         else:
             assert kind is CarriedKind.VISIT
-            assert cycle - visited[qp] < 8 * QPS * CarriedScores.VISIT_CYCLES
-            visited[qp] = cycle
-        (enable, names, slot), (asks, queue_slot) = (states[cycle - SEEN][n][qp] for n in range(2))
-        assert event["source"] == states[cycle - SEEN][2][qp]
-        enables = states[cycle - 1][3]
+            assert cycle - self.visited[qp] < 8 * QPS * CarriedScores.VISIT_CYCLES
+            self.visited[qp] = cycle
+        own, queue, source, _ = self.states[cycle - SEEN]
+        (enable, names, slot), (asks, queue_slot) = own[qp], queue[qp]
+        assert event["source"] == source[qp]
+        enables = self.states[cycle - 1][3]
         assert event["rtt_live"] == (enable and names and enables >> slot & 1)
         assert event["queue_live"] == (enable and asks and enables >> queue_slot & 1)
-        done = golden.happen(
+        done = self.golden.happen(
             kind,
             qp,
             event["t"],
@@ -93,54 +115,54 @@ def test_golden_replays_the_order(age: int, seed: int) -> None:
             queue_live=bool(event["queue_live"]),
             rtt_live=bool(event["rtt_live"]),
         )
-        result = ctx.get(dut.commit.result)
+        result = ctx.get(self.dut.commit.result)
         assert (result.put, result.expired) == (done.put, done.expired)
         score = 0 if done.score == NO_SCORE else done.score + 1
         assert result.score == score
-        events = ctx.get(dut.events)
+        events = ctx.get(self.dut.events)
         assert (events.carried, events.expired) == (done.put and score != 0, done.expired)
-        expired += done.expired
+        self.expired += done.expired
         if done.put:
-            puts.append((cycle + 1, qp, score))
+            self.puts.append((cycle + 1, qp, score))
 
-    async def bench(ctx: Any) -> None:
+    def check_put(self, ctx: Any, cycle: int) -> None:
+        """A score that packets shall carry leaves a cycle after its event."""
+        put = bool(self.puts) and self.puts[0][0] == cycle
+        assert ctx.get(self.dut.put_stb) == put
+        if put:
+            got = (ctx.get(self.dut.put_slot), ctx.get(self.dut.put_score))
+            assert got == self.puts.popleft()[1:]
+
+    async def bench(self, ctx: Any) -> None:
+        """All ports in every cycle."""
         now = TOP - 700
-        ctx.set(dut.age, age)
-        enables = ones = 0
+        ctx.set(self.dut.age, self.age)
+        enables = 0
         for cycle in range(CYCLES):
-            now = (now + rng.choice([1, 1, 9])) & TOP
-            ctx.set(dut.now, now)
-            if rng.random() < 0.02:
-                enables = rng.getrandbits(SETS) | rng.getrandbits(SETS)
-            ctx.set(dut.slot_enables, enables)
-            host(ctx, cycle)
-            states.append((list(own), list(queue), list(source), enables))
-            busy = 0.9 if cycle % 500 < 60 else 0.1
-            stb = rng.random() < busy and ones < 2  # no more than two in a row
-            ones = (ones + 1) * stb
-            qp, rtt, score = rng.randrange(QPS), rng.randrange(2), rng.randrange(102)
-            ctx.set(dut.made, stb)
-            ctx.set(dut.made_qp, qp)
-            ctx.set(dut.made_rtt, rtt)
-            ctx.set(dut.made_score, score)
-            if stb:
-                kind = CarriedKind.RTT if rtt else CarriedKind.QUEUE
-                wanted = {"kind": int(kind), "qp": qp, "t": now, "score": score}
-                made.append((cycle, wanted))
-            if ctx.get(dut.commit_stb):
-                check(ctx, cycle)
+            now = (now + self.rng.choice([1, 1, 9])) & TOP
+            ctx.set(self.dut.now, now)
+            if self.rng.random() < 0.02:
+                enables = self.rng.getrandbits(SETS) | self.rng.getrandbits(SETS)
+            ctx.set(self.dut.slot_enables, enables)
+            self.host(ctx, cycle)
+            self.states.append((list(self.own), list(self.queue), list(self.source), enables))
+            self.make(ctx, cycle, now)
+            if ctx.get(self.dut.commit_stb):
+                self.check(ctx, cycle)
             else:
-                assert not made or made[0][0] > cycle - ISSUE
-                assert ctx.get(dut.events.as_value()) == 0
-            put = bool(puts) and puts[0][0] == cycle
-            assert ctx.get(dut.put_stb) == put
-            if put:
-                assert (ctx.get(dut.put_slot), ctx.get(dut.put_score)) == puts.popleft()[1:]
+                assert not self.made or self.made[0][0] > cycle - ISSUE
+                assert ctx.get(self.dut.events.as_value()) == 0
+            self.check_put(ctx, cycle)
             await ctx.tick()
 
-    sim = Simulator(dut)
+
+@pytest.mark.parametrize("age", [0, 60])
+def test_golden_replays_the_order(age: int, seed: int) -> None:
+    """Scores take effect after three cycles, those that begin anew soon, visits in turn."""
+    order = _Order(seed, age)
+    sim = Simulator(order.dut)
     sim.add_clock(1e-8)
-    sim.add_testbench(bench)
+    sim.add_testbench(order.bench)
     sim.run()
-    assert min(seen.values()) > 10
-    assert expired > 0
+    assert min(order.seen.values()) > 10
+    assert order.expired > 0
