@@ -4,6 +4,7 @@
 import random
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -65,28 +66,32 @@ def shown(ctx: Any, dut: CpsSlots) -> dict[str, int | None]:
     }
 
 
-@pytest.mark.parametrize(
-    ("slots", "destinations", "cycles", "predicted"),
-    [(4, 8, 1000, True), (64, 2, 200, False), (1024, 256, 200, True)],
-)
-def test_exact_with_latency(
-    slots: int, destinations: int, cycles: int, predicted: bool, seed: int
-) -> None:
-    rng = random.Random(seed)
-    dut = CpsSlots(slots, destinations, predicted=predicted)
-    golden = Golden(slots, destinations)
-    used = rng.sample(range(slots), 2)
-    hosts = rng.sample(range(destinations), 2)
-    psns = [rng.getrandbits(24) for _ in range(6)]
-    enables: deque[tuple[int, int, bool]] = deque()
-    tx: deque[tuple[int, dict[str, int | None], int]] = deque()
-    rx: deque[tuple[int, int, int | None, int]] = deque()
-    resetting: list[int] = []
-    times = {"known": 0, "unknown": 0, "reset": 0}
+class Bench:
+    """Stimuli for all ports in every cycle, and what the golden rows say of the answers."""
 
-    def host(ctx: Any, cycle: int) -> None:
+    def __init__(self, slots: int, destinations: int, *, predicted: bool, seed: int) -> None:
+        rng = self.rng = random.Random(seed)
+        self.predicted = predicted
+        self.dut = CpsSlots(slots, destinations, predicted=predicted)
+        self.golden = Golden(slots, destinations)
+        self.used = rng.sample(range(slots), 2)
+        self.hosts = rng.sample(range(destinations), 2)
+        self.psns = [rng.getrandbits(24) for _ in range(6)]
+        self.enables: deque[tuple[int, int, bool]] = deque()
+        self.tx: deque[tuple[int, dict[str, int | None], int]] = deque()
+        self.rx: deque[tuple[int, int, int | None, int]] = deque()
+        self.resetting: list[int] = []
+        self.times = {"known": 0, "unknown": 0, "reset": 0}
+
+    def host(self, ctx: Any, cycle: int) -> None:
+        """Writes of configurations, predicted scores and enables."""
+        rng, dut, predicted = self.rng, self.dut, self.predicted
         score = rng.choice([None, rng.randrange(101)])
-        mode, destination, slot = rng.choice(list(Mode)), rng.choice(hosts), rng.choice(used)
+        mode, destination, slot = (
+            rng.choice(list(Mode)),
+            rng.choice(self.hosts),
+            rng.choice(self.used),
+        )
         stb = rng.random() < 0.2
         ctx.set(dut.config_stb, stb)
         ctx.set(dut.config_slot, slot)
@@ -97,95 +102,117 @@ def test_exact_with_latency(
         fields = {"mode": int(mode), "destination": destination, "score": given, **sources}
         ctx.set(dut.config, fields)
         if stb:
-            row = golden.slots[slot]
+            row = self.golden.slots[slot]
             row.mode, row.destination, row.score = mode, destination, score
             row.predicted = source != CarriedScore.HOST
         if predicted:
-            slot, stb = rng.choice(used), rng.random() < 0.3
+            slot, stb = rng.choice(self.used), rng.random() < 0.3
             score = rng.choice([None, rng.randrange(101)])
             given = {"value": score or 0, "valid": score is not None}
             ctx.set(dut.predicted_stb, stb)
             ctx.set(dut.predicted_slot, slot)
             ctx.set(dut.predicted, given)
             if stb:
-                golden.slots[slot].forecast = score
-        changed, enable = rng.choice(hosts), rng.random() < 0.6
+                self.golden.slots[slot].forecast = score
+        changed, enable = rng.choice(self.hosts), rng.random() < 0.6
         stb = rng.random() < 0.1
         ctx.set(dut.enable_stb, stb)
         ctx.set(dut.enable_destination, changed)
         ctx.set(dut.enable, enable)
         if stb:  # visible in the cycle after the write
-            enables.append((cycle + 1, changed, enable))
+            self.enables.append((cycle + 1, changed, enable))
 
-    def wire(ctx: Any, cycle: int, now: int, busy: float) -> None:
-        slot, score, stb = rng.choice(used), rng.randrange(101), rng.random() < busy
+    def wire(self, ctx: Any, cycle: int, now: int, busy: float) -> None:
+        """Echoes, arrivals and resets, which wait for both."""
+        rng, dut = self.rng, self.dut
+        slot, score, stb = rng.choice(self.used), rng.randrange(101), rng.random() < busy
         echoes = stb
         ctx.set(dut.echo_stb, stb)
         ctx.set(dut.echo_slot, slot)
         ctx.set(dut.echo, score)
         if stb:
-            golden.slots[slot].echo = score
-        slot, psn, stb = rng.choice(used), rng.choice(psns), rng.random() < busy
+            self.golden.slots[slot].echo = score
+        slot, psn, stb = rng.choice(self.used), rng.choice(self.psns), rng.random() < busy
         ctx.set(dut.arrival_stb, stb)
         ctx.set(dut.arrival_slot, slot)
         ctx.set(dut.arrival_psn, psn)
         ctx.set(dut.arrival_ns, now)
         if stb:
-            golden.arrive(cycle, slot, psn, now)
-        if not resetting and rng.random() < 0.1:
-            resetting.append(rng.choice(used))
-            ctx.set(dut.i_reset.payload, resetting[0])
-        ctx.set(dut.i_reset.valid, bool(resetting))
+            self.golden.arrive(cycle, slot, psn, now)
+        if not self.resetting and rng.random() < 0.1:
+            self.resetting.append(rng.choice(self.used))
+            ctx.set(dut.i_reset.payload, self.resetting[0])
+        ctx.set(dut.i_reset.valid, bool(self.resetting))
         assert ctx.get(dut.i_reset.ready) == (not echoes and not stb)
-        if resetting and not echoes and not stb:
-            golden.reset(cycle, resetting.pop())
-            times["reset"] += 1
+        if self.resetting and not echoes and not stb:
+            self.golden.reset(cycle, self.resetting.pop())
+            self.times["reset"] += 1
 
-    async def bench(ctx: Any) -> None:
+    def ask(self, ctx: Any, cycle: int, now: int) -> None:
+        """A question of each direction, and the answer that is to come."""
+        rng, dut = self.rng, self.dut
+        stb, slot, psn = rng.random() < 0.9, rng.choice(self.used), rng.choice(self.psns)
+        ctx.set(dut.tx_stb, stb)
+        ctx.set(dut.tx_slot, slot)
+        ctx.set(dut.tx_psn, psn)
+        ctx.set(dut.tx_ns, now)
+        asked = rng.choice(self.used)
+        ctx.set(dut.rx_slot, asked)
+        row = self.golden.slots[asked]
+        asked_row = (int(row.mode), row.carried, row.destination)
+        self.rx.append((cycle + CpsSlots.RX_LATENCY, *asked_row))
+        # The enable is looked up behind the configuration, two cycles later.
+        while self.enables and self.enables[0][0] <= cycle:
+            _, changed, value = self.enables.popleft()
+            self.golden.enables[changed] = value
+        if stb:
+            want = self.golden.tx_row(slot, psn, now, enable=True)
+            self.times["unknown" if want["turnaround"] is None else "known"] += 1
+            self.tx.append((cycle, want, self.golden.slots[slot].destination))
+        for asked_at, want, destination in self.tx:
+            if asked_at == cycle - 2:
+                want["enable"] = int(self.golden.enables[destination])
+
+    def check(self, ctx: Any, cycle: int) -> None:
+        """Answers that are due, and no others."""
+        dut = self.dut
+        due = bool(self.tx) and self.tx[0][0] == cycle - CpsSlots.TX_LATENCY
+        assert ctx.get(dut.tx_done) == due
+        if due:
+            assert shown(ctx, dut) == self.tx.popleft()[1]
+        if self.rx[0][0] == cycle:
+            told = ctx.get(dut.rx_row)
+            score = told.score.value if told.score.valid else None
+            _, mode, carried, destination = self.rx.popleft()
+            assert (told.mode, score) == (mode, carried)
+            assert told.enable == self.golden.enables[destination]
+
+    async def run(self, ctx: Any, cycles: int) -> None:
+        """All ports in every cycle."""
         now, busy = NS - 5000, 0.5
         for cycle in range(cycles):
             if cycle % 50 == 0:
-                busy = rng.choice([0.05, 0.5, 0.9])
-            now = (now + rng.choice([1, 10, 1 << 22, (1 << 24) - 1])) % NS
-            host(ctx, cycle)
-            wire(ctx, cycle, now, busy)
-            golden.settle(cycle)
-            stb, slot, psn = rng.random() < 0.9, rng.choice(used), rng.choice(psns)
-            ctx.set(dut.tx_stb, stb)
-            ctx.set(dut.tx_slot, slot)
-            ctx.set(dut.tx_psn, psn)
-            ctx.set(dut.tx_ns, now)
-            asked = rng.choice(used)
-            ctx.set(dut.rx_slot, asked)
-            row = golden.slots[asked]
-            asked_row = (int(row.mode), row.carried, row.destination)
-            rx.append((cycle + CpsSlots.RX_LATENCY, *asked_row))
-            # The enable is looked up behind the configuration, two cycles later.
-            while enables and enables[0][0] <= cycle:
-                _, changed, value = enables.popleft()
-                golden.enables[changed] = value
-            if stb:
-                want = golden.tx_row(slot, psn, now, enable=True)
-                times["unknown" if want["turnaround"] is None else "known"] += 1
-                tx.append((cycle, want, golden.slots[slot].destination))
-            for asked_at, want, destination in tx:
-                if asked_at == cycle - 2:
-                    want["enable"] = int(golden.enables[destination])
-            due = bool(tx) and tx[0][0] == cycle - CpsSlots.TX_LATENCY
-            assert ctx.get(dut.tx_done) == due
-            if due:
-                assert shown(ctx, dut) == tx.popleft()[1]
-            if rx[0][0] == cycle:
-                told = ctx.get(dut.rx_row)
-                score = told.score.value if told.score.valid else None
-                _, mode, carried, destination = rx.popleft()
-                assert (told.mode, score) == (mode, carried)
-                assert told.enable == golden.enables[destination]
+                busy = self.rng.choice([0.05, 0.5, 0.9])
+            now = (now + self.rng.choice([1, 10, 1 << 22, (1 << 24) - 1])) % NS
+            self.host(ctx, cycle)
+            self.wire(ctx, cycle, now, busy)
+            self.golden.settle(cycle)
+            self.ask(ctx, cycle, now)
+            self.check(ctx, cycle)
             await ctx.tick()
 
-    run(dut, bench, cycles=cycles + 10)
-    assert min(times["known"], times["unknown"]) > 0
-    assert times["reset"] > 0 or cycles < 1000
+
+@pytest.mark.parametrize(
+    ("slots", "destinations", "cycles", "predicted"),
+    [(4, 8, 1000, True), (64, 2, 200, False), (1024, 256, 200, True)],
+)
+def test_exact_with_latency(
+    slots: int, destinations: int, cycles: int, predicted: bool, seed: int
+) -> None:
+    bench = Bench(slots, destinations, predicted=predicted, seed=seed)
+    run(bench.dut, partial(bench.run, cycles=cycles), cycles=cycles + 10)
+    assert min(bench.times["known"], bench.times["unknown"]) > 0
+    assert bench.times["reset"] > 0 or cycles < 1000
 
 
 @pytest.mark.parametrize("distance", range(6))
