@@ -24,6 +24,55 @@ SAMPLE_BITS = sum(bits for _, bits in SAMPLE_FIELDS)
 DECISION_BITS = sum(bits for _, bits in DECISION_FIELDS)
 
 
+def port(table: dict[str, Signal], name: str, width: int = 1) -> Signal:
+    """A new port of the stand-in."""
+    table[name] = Signal(width, name=name)
+    return table[name]
+
+
+def add_registers(
+    m: Module,
+    inputs: dict[str, Signal],
+    outputs: dict[str, Signal],
+    registers: Signal,
+    wedge: Signal,
+) -> None:
+    """The stand-in's register bus: four words, SLVERR beyond them, no responses with `wedge`."""
+    awaddr = port(inputs, "s_axil_awaddr", 16)
+    awvalid = port(inputs, "s_axil_awvalid")
+    awready = port(outputs, "s_axil_awready")
+    wdata = port(inputs, "s_axil_wdata", 32)
+    port(inputs, "s_axil_wstrb", 4)
+    wvalid = port(inputs, "s_axil_wvalid")
+    wready = port(outputs, "s_axil_wready")
+    bresp = port(outputs, "s_axil_bresp", 2)
+    bvalid = port(outputs, "s_axil_bvalid")
+    bready = port(inputs, "s_axil_bready")
+    araddr = port(inputs, "s_axil_araddr", 16)
+    arvalid = port(inputs, "s_axil_arvalid")
+    arready = port(outputs, "s_axil_arready")
+    rdata = port(outputs, "s_axil_rdata", 32)
+    rresp = port(outputs, "s_axil_rresp", 2)
+    rvalid = port(outputs, "s_axil_rvalid")
+    rready = port(inputs, "s_axil_rready")
+    accept = awvalid & wvalid & ~bvalid & ~wedge
+    m.d.comb += [awready.eq(accept), wready.eq(accept), arready.eq(~rvalid & ~wedge)]
+    with m.If(accept):
+        m.d.sync += [bvalid.eq(1), bresp.eq(Mux(awaddr[4:].any(), 2, 0))]
+        with m.If(~awaddr[4:].any()):
+            m.d.sync += registers.word_select(awaddr[2:4], 32).eq(wdata)
+    with m.Elif(bready):
+        m.d.sync += bvalid.eq(0)
+    with m.If(arvalid & arready):
+        m.d.sync += [
+            rvalid.eq(1),
+            rresp.eq(Mux(araddr[4:].any(), 2, 0)),
+            rdata.eq(registers.word_select(araddr[2:4], 32)),
+        ]
+    with m.Elif(rready):
+        m.d.sync += rvalid.eq(0)
+
+
 def standin_verilog(name: str, *, delay: int = 3) -> str:
     """Verilog of the stand-in.
 
@@ -45,10 +94,6 @@ def standin_verilog(name: str, *, delay: int = 3) -> str:
     mute, double, wedge = registers[96], registers[97], registers[98]
     inputs: dict[str, Signal] = {}
     outputs: dict[str, Signal] = {}
-
-    def port(table: dict[str, Signal], port_name: str, width: int = 1) -> Signal:
-        table[port_name] = Signal(width, name=port_name)
-        return table[port_name]
 
     m.domains.sync = cd = ClockDomain()
     cd.clk = port(inputs, "clk")
@@ -90,40 +135,7 @@ def standin_verilog(name: str, *, delay: int = 3) -> str:
                 again.eq(double),
             ]
 
-    awaddr = port(inputs, "s_axil_awaddr", 16)
-    awvalid = port(inputs, "s_axil_awvalid")
-    awready = port(outputs, "s_axil_awready")
-    wdata = port(inputs, "s_axil_wdata", 32)
-    port(inputs, "s_axil_wstrb", 4)
-    wvalid = port(inputs, "s_axil_wvalid")
-    wready = port(outputs, "s_axil_wready")
-    bresp = port(outputs, "s_axil_bresp", 2)
-    bvalid = port(outputs, "s_axil_bvalid")
-    bready = port(inputs, "s_axil_bready")
-    araddr = port(inputs, "s_axil_araddr", 16)
-    arvalid = port(inputs, "s_axil_arvalid")
-    arready = port(outputs, "s_axil_arready")
-    rdata = port(outputs, "s_axil_rdata", 32)
-    rresp = port(outputs, "s_axil_rresp", 2)
-    rvalid = port(outputs, "s_axil_rvalid")
-    rready = port(inputs, "s_axil_rready")
-    accept = awvalid & wvalid & ~bvalid & ~wedge
-    m.d.comb += [awready.eq(accept), wready.eq(accept), arready.eq(~rvalid & ~wedge)]
-    with m.If(accept):
-        m.d.sync += [bvalid.eq(1), bresp.eq(Mux(awaddr[4:].any(), 2, 0))]
-        with m.If(~awaddr[4:].any()):
-            m.d.sync += registers.word_select(awaddr[2:4], 32).eq(wdata)
-    with m.Elif(bready):
-        m.d.sync += bvalid.eq(0)
-    with m.If(arvalid & arready):
-        m.d.sync += [
-            rvalid.eq(1),
-            rresp.eq(Mux(araddr[4:].any(), 2, 0)),
-            rdata.eq(registers.word_select(araddr[2:4], 32)),
-        ]
-    with m.Elif(rready):
-        m.d.sync += rvalid.eq(0)
-
+    add_registers(m, inputs, outputs, registers, wedge)
     ports = {n: (s, PortDirection.Input) for n, s in inputs.items()}
     ports |= {n: (s, PortDirection.Output) for n, s in outputs.items()}
     return str(verilog.convert(m, name=name, ports=ports, emit_src=False))
