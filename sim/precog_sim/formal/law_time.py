@@ -166,7 +166,7 @@ MUTANTS = (
     Mutant(
         "law.time",
         _STAGE,
-        "flight.banks | (holds << begun.bank)",
+        "flight.banks | (at.holds << at.begun.bank)",
         "flight.banks",
         "a program may be replaced between its choice and its event's beginning",
         step=True,

@@ -3,7 +3,7 @@
 The golden model is `precog_models.rate.engine.unit`.
 """
 
-from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -40,6 +40,25 @@ _TO_CORE = {
     **{name: name for name in ("code", "code_stb", "slot_stb", "entry", "entry_stb")},
     "slot": "slot_word",
 }
+
+
+class _Turn:
+    """The event or command whose turn it is, and what was read of its queue pair."""
+
+    def __init__(self, inner: wiring.Component, begun: data.View, flight_id: Signal) -> None:
+        self.inner = inner
+        self.begun = begun
+        self.number = Signal.like(flight_id)  # of the event in flight
+        self.place = Signal(_PLACE_BITS)  # in the row of a program that begins
+        self.commanded = Signal()
+        self.settled = Signal()  # what was read is there
+        self.could_pass: Value = Const(0)  # the decision at `i`
+        self.out = Signal(2)  # bounds that the rate is beyond
+        self.was_reset = Signal()
+        self.holds = Signal()  # a program that the event is about to run
+        self.was_on = Signal()
+        self.init_rate = Signal(_RATE)
+        self.base = Signal(_RTT)
 
 
 class ProgramStage(wiring.Component):
@@ -159,113 +178,134 @@ class ProgramStage(wiring.Component):
         m.submodules.core = ResetInserter(flight.restart)(inner)
         self._qp, self._put_config, self._wipe = Signal(self._config.qp_bits), Signal(), Signal()
         config, row = self._memories(m)
-        self._begun = begun = Signal.like(flight.begin)
-        place = Signal(_PLACE_BITS, name="place")
-        number = Signal.like(flight.id, name="number")
-        commanded, settled, holds = Signal(), Signal(), Signal()
-        was_reset, out = Signal(), Signal(2)
-        m.d.sync += was_reset.eq(flight.restart)
-        command, passes = self.command.payload, Signal()
-        could_pass = intake.known & ~intake.own & ~self.halt
+        self._begun = Signal.like(flight.begin)
+        at = _Turn(inner, self._begun, flight.id)
+        at.could_pass = intake.known & ~intake.own & ~self.halt
+        m.d.sync += at.was_reset.eq(flight.restart)
         m.d.comb += [
             flight.asked.eq(self._qp),
             flight.budget.eq(self.budget),
             flight.told_stb.eq(inner.o_stb),
             flight.told.eq(inner.o),
             # A program that an event is about to run must not be touched, either.
-            self.running.eq(flight.banks | (holds << begun.bank)),
+            self.running.eq(flight.banks | (at.holds << at.begun.bank)),
         ]
         # What is read of a queue pair: a program is found, and a command compared, a cycle later.
-        was_on, init_rate = Signal(), Signal(_RATE)
-        base = Signal(_RTT)
         m.d.sync += [
             self.slot.eq(config.slot),
-            was_on.eq(config.on),
-            init_rate.eq(config.init_rate),
-            base.eq(first_base(intake.words, begun)),
+            at.was_on.eq(config.on),
+            at.init_rate.eq(config.init_rate),
+            at.base.eq(first_base(intake.words, at.begun)),
         ]
         with m.FSM(name="programs") as fsm:
-            with m.State("IDLE"):
-                m.d.comb += intake.may.eq(~self.command.valid)
-                m.d.sync += [
-                    settled.eq(0),
-                    commanded.eq(~intake.takes),
-                    self._qp.eq(Mux(intake.takes, intake.qp, command.qp)),
-                ]
-                with m.If(self.command.valid | intake.takes):
-                    m.next = "READ"
-            # The row is read in each cycle: the last one before the event begins counts.
-            with m.State("READ"):
-                m.d.sync += settled.eq(1)  # places are said a cycle later
-                with m.If(commanded & settled & flight.none):
-                    m.next = "COMMAND"
-                with m.If(~commanded & settled & flight.has_free & ~flight.clash):
-                    m.next = "FETCH"
-            with m.State("COMMAND"), m.If(~could_pass):
-                m.next = "APPLY"
-            with m.State("APPLY"):
-                on = command.config.enable & command.config.algorithm[-1]
-                m.d.comb += [
-                    self.command.ready.eq(1),
-                    self._put_config.eq(command.apply),
-                    self._wipe.eq(command.clear | (command.apply & (~on | ~was_on))),
-                ]
+            self._choose(m, at)
+            self._command(m, at)
+            self._prepare(m, at, config, row)
+            self._send(m, at)
+        self._drive_core(m, at)
+        passes = Signal()
+        m.d.comb += passes.eq(at.could_pass & ~self._commit.offers & ~fsm.ongoing("APPLY"))
+        self._offer(m, passes)
+        about_to = Cat(fsm.ongoing(name) for name in ("BOUND", "CLAMP", "CLEAR", "BEGIN")).any()
+        m.d.comb += at.holds.eq(about_to & at.begun.live)
+        waits = self.command.valid | intake.waits | self.i.valid
+        m.d.comb += self.busy.eq(~fsm.ongoing("IDLE") | ~flight.none | waits)
+        self._count(m, fsm.ongoing("SEND") & inner.i.ready)
+        return m
+
+    def _choose(self, m: Module, at: _Turn) -> None:
+        """IDLE and READ: an event, or a command where none waits; its queue pair is read."""
+        command, intake, flight = self.command.payload, self._intake, self._flight
+        with m.State("IDLE"):
+            m.d.comb += intake.may.eq(~self.command.valid)
+            m.d.sync += [
+                at.settled.eq(0),
+                at.commanded.eq(~intake.takes),
+                self._qp.eq(Mux(intake.takes, intake.qp, command.qp)),
+            ]
+            with m.If(self.command.valid | intake.takes):
+                m.next = "READ"
+        # The row is read in each cycle: the last one before the event begins counts.
+        with m.State("READ"):
+            m.d.sync += at.settled.eq(1)  # places are said a cycle later
+            with m.If(at.commanded & at.settled & flight.none):
+                m.next = "COMMAND"
+            with m.If(~at.commanded & at.settled & flight.has_free & ~flight.clash):
+                m.next = "FETCH"
+
+    def _command(self, m: Module, at: _Turn) -> None:
+        """COMMAND and APPLY: no decision passes in the cycle of a command."""
+        command = self.command.payload
+        with m.State("COMMAND"), m.If(~at.could_pass):
+            m.next = "APPLY"
+        with m.State("APPLY"):
+            on = command.config.enable & command.config.algorithm[-1]
+            m.d.comb += [
+                self.command.ready.eq(1),
+                self._put_config.eq(command.apply),
+                self._wipe.eq(command.clear | (command.apply & (~on | ~at.was_on))),
+            ]
+            m.next = "IDLE"
+
+    def _prepare(self, m: Module, at: _Turn, config: data.View, row: data.View) -> None:
+        """FETCH to CLEAR: the event's program and row, its rate in bounds, zeros of a new row."""
+        inner, begun = at.inner, at.begun
+        with m.State("FETCH"):
+            m.d.sync += begin(begun, config, row, self._intake.words, self.program, self.threshold)
+            m.next = "BOUND"
+        with m.State("BOUND"):
+            m.d.sync += at.out.eq(beyond(begun.rate, begun.bounds))
+            m.next = "CLAMP"
+        with m.State("CLAMP"):
+            m.d.sync += begun.rate.eq(within(begun.rate, begun.bounds, at.out))
+            m.next = "BEGIN"
+            with m.If(begun.live & (~begun.was_tagged | (begun.was_tag != begun.tag))):
+                m.next = "CLEAR"
+        with m.State("CLEAR"):
+            m.d.comb += inner.i_row.valid.eq(1)
+            with m.If(inner.i_row.ready):
+                m.d.sync += at.place.eq(at.place + 1)
+                with m.If(at.place == ROW_WORDS - 1):
+                    m.next = "BEGIN"
+
+    def _send(self, m: Module, at: _Turn) -> None:
+        """BEGIN and SEND: the event gets a number and, if its program runs, goes to the core."""
+        inner, flight = at.inner, self._flight
+        with m.State("BEGIN"):
+            m.d.comb += flight.begin_stb.eq(1)
+            m.d.sync += at.number.eq(flight.id)
+            m.next = "IDLE"
+            with m.If(at.begun.live):
+                m.next = "SEND"
+        with m.State("SEND"):
+            # After a reset of the core the event has ended.
+            m.d.comb += inner.i.valid.eq(~at.was_reset)
+            with m.If(inner.i.ready | ~flight.running.bit_select(at.number, 1)):
                 m.next = "IDLE"
-            with m.State("FETCH"):
-                m.d.sync += begin(begun, config, row, intake.words, self.program, self.threshold)
-                m.next = "BOUND"
-            with m.State("BOUND"):
-                m.d.sync += out.eq(beyond(begun.rate, begun.bounds))
-                m.next = "CLAMP"
-            with m.State("CLAMP"):
-                m.d.sync += begun.rate.eq(within(begun.rate, begun.bounds, out))
-                m.next = "BEGIN"
-                with m.If(begun.live & (~begun.was_tagged | (begun.was_tag != begun.tag))):
-                    m.next = "CLEAR"
-            with m.State("CLEAR"):
-                m.d.comb += inner.i_row.valid.eq(1)
-                with m.If(inner.i_row.ready):
-                    m.d.sync += place.eq(place + 1)
-                    with m.If(place == ROW_WORDS - 1):
-                        m.next = "BEGIN"
-            with m.State("BEGIN"):
-                m.d.comb += flight.begin_stb.eq(1)
-                m.d.sync += number.eq(flight.id)
-                m.next = "IDLE"
-                with m.If(begun.live):
-                    m.next = "SEND"
-            with m.State("SEND"):
-                # After a reset of the core the event has ended.
-                m.d.comb += inner.i.valid.eq(~was_reset)
-                with m.If(inner.i.ready | ~flight.running.bit_select(number, 1)):
-                    m.next = "IDLE"
+
+    def _drive_core(self, m: Module, at: _Turn) -> None:
+        """What the core gets with an event, with a row's zeros, and of writes."""
+        inner, intake = at.inner, self._intake
         m.d.comb += [
-            *event_of(inner.i.payload, intake.words, begun, init_rate, base),
+            *event_of(inner.i.payload, intake.words, at.begun, at.init_rate, at.base),
             inner.i.payload.qp.eq(self._qp),
-            inner.i.payload.id.eq(number),
+            inner.i.payload.id.eq(at.number),
             inner.i.payload.words.mtu.eq(self.mtu),
             inner.i_row.payload.qp.eq(self._qp),
+            inner.i_row.payload.place.eq(at.place),
             *(getattr(inner, name).eq(getattr(self, of)) for name, of in _TO_CORE.items()),
         ]
-        m.d.comb += passes.eq(could_pass & ~self._commit.offers & ~fsm.ongoing("APPLY"))
-        self._offer(m, passes)
-        waits = self.command.valid | intake.waits | self.i.valid
-        sent = fsm.ongoing("SEND") & inner.i.ready
+
+    def _count(self, m: Module, sent: Value) -> None:
+        """Strobes for counters."""
         commit = self._commit
-        about_to = Cat(fsm.ongoing(name) for name in ("BOUND", "CLAMP", "CLEAR", "BEGIN")).any()
-        m.d.comb += holds.eq(about_to & begun.live)
         strobes = {
             "events": sent,
             "trapped": commit.fail_stb & ~commit.over_stb,
             "overrun": commit.over_stb,
             "safe": commit.safe_stb,
         }
-        m.d.comb += [
-            inner.i_row.payload.place.eq(place),
-            self.counts.eq(Cat(strobes[name] for name in ENGINE_COUNTS)),
-            self.busy.eq(~fsm.ongoing("IDLE") | ~flight.none | waits),
-        ]
-        return m
+        m.d.comb += self.counts.eq(Cat(strobes[name] for name in ENGINE_COUNTS))
 
     def _memories(self, m: Module) -> tuple[data.View, data.View]:
         """Configuration and row of the queue pair at work."""
