@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "verilated.h"
+#include "clocks.h"
 #include "coverage.h"
 #include "model.h"
 
@@ -31,7 +33,7 @@ struct Block {
     std::vector<Port> ports;
     int64_t cycles = 0;  // since the reset
     const char* fault = "";
-    bool settled = false;  // evaluated since the last change: each evaluation runs all logic of inputs
+    std::optional<Clocks> clocks;  // from the first evaluation on
 
     Block() {
 #define PORT(name) ports.push_back({#name, reinterpret_cast<uint8_t*>(&top.name), \
@@ -39,13 +41,18 @@ struct Block {
 #include "ports.h"
 #undef PORT
         for (const Port& port : ports) std::memset(port.at, 0, port.bytes);
+        top.clk = 0;
+        top.eval();
+        clocks.emplace(top);
 #ifndef NO_RESET  // with a reset tied low, these cycles would count: time would be 2 ahead of `cycles`
         top.rst = 1;
+        clocks->changed = true;
         tick();
         tick();
         top.rst = 0;
+        clocks->changed = true;
 #endif
-        top.eval();
+        clocks->settle();
         cycles = 0;
     }
     ~Block() {
@@ -54,20 +61,21 @@ struct Block {
     }
 
     void tick() {
-        top.clk = 0;
-        top.eval();
-        top.clk = 1;
-        top.eval();
+        clocks->rise();
         ++cycles;
     }
-};
 
-// The block that a caller is about to change.
-inline Block* changing(void* handle) {
-    Block* block = static_cast<Block*>(handle);
-    block->settled = false;
-    return block;
-}
+    // Changes an input. Logic that follows inputs is evaluated once for all changes, by `settle`,
+    // and not at all in a cycle in which no input changes.
+    void copy(const Port& port, const uint8_t* value) {
+        if (!std::memcmp(port.at, value, port.bytes)) return;
+        std::memcpy(port.at, value, port.bytes);
+        clocks->changed = true;
+    }
+    void put(const Port& port, uint64_t value) {  // of at most 64 bits
+        copy(port, reinterpret_cast<const uint8_t*>(&value));
+    }
+};
 
 API void* block_new(void) { return new (std::nothrow) Block; }
 API void block_free(void* handle) { delete static_cast<Block*>(handle); }
@@ -77,15 +85,11 @@ API int64_t block_bytes(void* handle, int64_t n) { return static_cast<Block*>(ha
 API const char* block_fault(void* handle) { return static_cast<Block*>(handle)->fault; }
 API int64_t block_cycles(void* handle) { return static_cast<Block*>(handle)->cycles; }
 API void block_poke(void* handle, int64_t n, const uint8_t* value) {
-    const Port& port = changing(handle)->ports[n];
-    std::memcpy(port.at, value, port.bytes);
+    Block* block = static_cast<Block*>(handle);
+    block->copy(block->ports[n], value);
 }
 API const uint8_t* block_at(void* handle, int64_t n) { return static_cast<Block*>(handle)->ports[n].at; }
-API void block_settle(void* handle) {
-    Block* block = static_cast<Block*>(handle);
-    if (!block->settled) block->top.eval();
-    block->settled = true;
-}
+API void block_settle(void* handle) { static_cast<Block*>(handle)->clocks->settle(); }
 API void block_tick(void* handle, int64_t n) {
-    for (Block* block = changing(handle); n > 0; --n) block->tick();
+    for (Block* block = static_cast<Block*>(handle); n > 0; --n) block->tick();
 }

@@ -99,6 +99,7 @@ class RtlBlock:
         self._library.block_at.restype = ctypes.c_void_p
         self._ports: dict[str, tuple[int, int]] = {}
         self._bytes: dict[str, ctypes.Array[ctypes.c_uint8]] = {}
+        self._unsettled = False  # inputs have changed since the last evaluation
         for n in range(self._library.block_ports(self._handle)):
             number = _I64(n)
             name = self._library.block_name(self._handle, number).decode()
@@ -127,6 +128,7 @@ class RtlBlock:
         for name, value in values.items():
             number, size = self._port(name)
             self._library.block_poke(self._handle, _I64(number), value.to_bytes(size, "little"))
+        self._unsettled = True
 
     def peek(self, name: str) -> int:
         """Value of a port, its combinational paths settled."""
@@ -135,7 +137,9 @@ class RtlBlock:
 
     def evaluate(self) -> None:
         """Evaluate what a change has not reached yet."""
-        self._library.block_settle(self._handle)
+        if self._unsettled:
+            self._library.block_settle(self._handle)
+            self._unsettled = False
 
     def port(self, name: str) -> "ctypes.Array[ctypes.c_uint8]":
         """Bytes of a port in the model, least significant first: up to date after `evaluate`.

@@ -80,6 +80,7 @@ def model_header(model: Path, prefix: str, *, once: bool = True, waves: bool = F
     )
     ask = f"{root}___eval_triggers_vec__act(m.rootp); return m.rootp->__VactTriggered[0];"
     lines = [
+        "#pragma once",
         f'#include "{prefix}.h"',
         f'#include "{root}.h"',
         _WAVES.format(prefix=prefix) if waves else f"using Model = {prefix};",

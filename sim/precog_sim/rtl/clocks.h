@@ -24,13 +24,14 @@ struct Clocks {
 
     // The outputs afterwards are those of the new state under the same inputs.
     void rise() {
-        settle();  // which units have work depends on the inputs too
+        if (gated || !strict) settle();  // which units have work depends on the inputs too
         const uint32_t units = gated ? active_units(top) : ALL_UNITS;
         if (__builtin_expect(strict, 0)) {
             set_clocks(top, false, 0);
             top.eval();
             set_clocks(top, true, units);
             top.eval();
+            changed = false;
             return;
         }
         uint64_t set = always;

@@ -13,7 +13,7 @@ API int64_t event_run(void* handle, int64_t i_payload, int64_t i_valid, int64_t 
                       const uint8_t* events, int64_t n_watched, const int64_t* watched,
                       uint8_t* results, int64_t* latency, uint64_t seed, int64_t idle_256,
                       int64_t stall_256, int64_t watchdog) {
-    Block* block = changing(handle);
+    Block* block = static_cast<Block*>(handle);
     std::vector<Port>& ports = block->ports;
     Random random(seed);
     std::vector<int64_t> taken(count);
@@ -22,22 +22,21 @@ API int64_t event_run(void* handle, int64_t i_payload, int64_t i_valid, int64_t 
     int64_t sent = 0, seen = 0;
     bool offered = false, waiting = false;
     auto leave = [&](int64_t result) {
-        *ports[i_valid].at = 0;
-        *ports[o_ready].at = 0;
-        block->top.eval();
+        block->put(ports[i_valid], 0);
+        block->put(ports[o_ready], 0);
+        block->clocks->settle();
         return result;
     };
     // Goes on for a while after the last result: nothing more may come.
-    for (int64_t quiet = 0; seen < count || quiet < 16; ++block->cycles) {
+    for (int64_t quiet = 0; seen < count || quiet < 16;) {
         if (quiet == watchdog) return leave(WATCHDOG);
         if (!offered && sent < count && !(idle_256 && random.chance(idle_256))) {
-            std::memcpy(ports[i_payload].at, events + sent * size, size);
-            *ports[i_valid].at = 1;
+            block->copy(ports[i_payload], events + sent * size);
+            block->put(ports[i_valid], 1);
             offered = true;
         }
-        *ports[o_ready].at = !(stall_256 && random.chance(stall_256));
-        block->top.clk = 0;
-        block->top.eval();
+        block->put(ports[o_ready], !(stall_256 && random.chance(stall_256)));
+        block->clocks->settle();
         const bool valid = *ports[o_valid].at, take = valid && *ports[o_ready].at;
         const Port& out = ports[o_payload];
         if (waiting && (!valid || std::memcmp(held.data(), out.at, out.bytes))) {
@@ -61,12 +60,11 @@ API int64_t event_run(void* handle, int64_t i_payload, int64_t i_valid, int64_t 
             ++seen;
         }
         const bool in = offered && *ports[i_ready].at;
-        block->top.clk = 1;
-        block->top.eval();
+        if (in) taken[sent++] = block->cycles;
+        block->tick();
         if (in) {
-            taken[sent++] = block->cycles;
             offered = false;
-            *ports[i_valid].at = 0;
+            block->put(ports[i_valid], 0);
         }
         quiet = in || take ? 0 : quiet + 1;
     }

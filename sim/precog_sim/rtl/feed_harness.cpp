@@ -22,7 +22,7 @@ API int64_t feed_run(void* handle, int64_t n_feeds, Feed* feeds, int64_t o_valid
                      int64_t count, int64_t n_watched, const int64_t* watched, uint8_t* results,
                      int64_t strobes, int64_t* counts, uint64_t seed, int64_t idle_256,
                      int64_t stall_256, int64_t watchdog) {
-    Block* block = changing(handle);
+    Block* block = static_cast<Block*>(handle);
     std::vector<Port>& ports = block->ports;
     Random random(seed);
     std::vector<bool> offered(n_feeds, false);
@@ -32,30 +32,29 @@ API int64_t feed_run(void* handle, int64_t n_feeds, Feed* feeds, int64_t o_valid
     int64_t seen = 0;
     bool waiting = false;
     auto leave = [&](int64_t result) {
-        for (int64_t n = 0; n < n_feeds; ++n) *ports[feeds[n].valid].at = 0;
-        *ports[o_ready].at = 0;
-        block->top.eval();
+        for (int64_t n = 0; n < n_feeds; ++n) block->put(ports[feeds[n].valid], 0);
+        block->put(ports[o_ready], 0);
+        block->clocks->settle();
         return result;
     };
     // Goes on for a while after the last result: nothing more may come.
-    for (int64_t quiet = 0; seen < count || quiet < 64; ++block->cycles) {
+    for (int64_t quiet = 0; seen < count || quiet < 64;) {
         if (quiet == watchdog) return leave(WATCHDOG);
         for (int64_t n = 0; n < n_feeds; ++n) {
             Feed& feed = feeds[n];
             if (offered[n] || feed.taken == feed.words) continue;
             if (idle_256 && random.chance(idle_256)) continue;
             const Port& payload = ports[feed.payload];
-            std::memcpy(payload.at, feed.data + feed.taken * payload.bytes, payload.bytes);
+            block->copy(payload, feed.data + feed.taken * payload.bytes);
             if (feed.paired >= 0) {
                 const Port& paired = ports[feed.paired];
-                std::memcpy(paired.at, feed.paired_data + feed.taken * paired.bytes, paired.bytes);
+                block->copy(paired, feed.paired_data + feed.taken * paired.bytes);
             }
-            *ports[feed.valid].at = 1;
+            block->put(ports[feed.valid], 1);
             offered[n] = true;
         }
-        *ports[o_ready].at = !(stall_256 && random.chance(stall_256));
-        block->top.clk = 0;
-        block->top.eval();
+        block->put(ports[o_ready], !(stall_256 && random.chance(stall_256)));
+        block->clocks->settle();
         const bool valid = *ports[o_valid].at, take = valid && *ports[o_ready].at;
         if (waiting && (!valid || std::memcmp(held.data(), out.at, out.bytes))) {
             block->fault = "an offer must stay until it is taken";
@@ -79,10 +78,9 @@ API int64_t feed_run(void* handle, int64_t n_feeds, Feed* feeds, int64_t o_valid
             offered[n] = false;
             moved = true;
         }
-        block->top.clk = 1;
-        block->top.eval();
+        block->tick();
         for (int64_t n = 0; n < n_feeds; ++n) {
-            if (!offered[n]) *ports[feeds[n].valid].at = 0;
+            if (!offered[n]) block->put(ports[feeds[n].valid], 0);
         }
         quiet = moved ? 0 : quiet + 1;
     }

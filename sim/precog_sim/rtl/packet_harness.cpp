@@ -56,14 +56,14 @@ struct Monitor {
 API int64_t packet_run(void* handle, int64_t n_sources, Source* sources, int64_t n_sinks, Sink* sinks,
                        int64_t n_monitors, Monitor* monitors, int64_t n_clocks, const int64_t* clocks,
                        const uint64_t* steps, uint64_t seed, int64_t settle, int64_t watchdog) {
-    Block* block = changing(handle);
+    Block* block = static_cast<Block*>(handle);
     std::vector<Port>& ports = block->ports;
     Random random(seed);
     struct Offer { bool on = false; int64_t at = 0; };
     std::vector<Offer> offers(n_sources);
     struct Held { bool on = false; std::vector<uint8_t> data; uint64_t keep, last, user; };
     std::vector<Held> held(n_sinks);
-    std::vector<bool> open(n_sinks, false);
+    std::vector<bool> open(n_sinks, false), in(n_sources, false);
     for (int64_t n = 0; n < n_sources; ++n) {
         sources[n].sent = 0;
         if (sources[n].frames) offers[n].at = sources[n].offsets[0];
@@ -73,9 +73,9 @@ API int64_t packet_run(void* handle, int64_t n_sources, Source* sources, int64_t
     for (int64_t n = 0; n < n_monitors; ++n) monitors[n].seen = 0;
     const int64_t start = block->cycles;
     auto leave = [&](int64_t result) {
-        for (int64_t n = 0; n < n_sources; ++n) *ports[sources[n].tvalid].at = 0;
-        for (int64_t n = 0; n < n_sinks; ++n) *ports[sinks[n].tready].at = 0;
-        block->top.eval();
+        for (int64_t n = 0; n < n_sources; ++n) block->put(ports[sources[n].tvalid], 0);
+        for (int64_t n = 0; n < n_sinks; ++n) block->put(ports[sinks[n].tready], 0);
+        block->clocks->settle();
         return result;
     };
     for (int64_t quiet = 0;;) {
@@ -90,18 +90,17 @@ API int64_t packet_run(void* handle, int64_t n_sources, Source* sources, int64_t
             std::memset(ports[s.tdata].at, 0xA5, wide);
             std::memcpy(ports[s.tdata].at, s.data + offers[n].at, size);
             const uint64_t keep = size == 64 ? ~0ull : (1ull << size) - 1;
-            std::memcpy(ports[s.tkeep].at, &keep, ports[s.tkeep].bytes);
+            block->put(ports[s.tkeep], keep);
             const bool last = size == left;
-            *ports[s.tlast].at = last;
-            const uint64_t user = s.user[s.sent] & ~static_cast<uint64_t>(!last);
-            std::memcpy(ports[s.tuser].at, &user, ports[s.tuser].bytes);
-            *ports[s.tvalid].at = 1;
+            block->put(ports[s.tlast], last);
+            block->put(ports[s.tuser], s.user[s.sent] & ~static_cast<uint64_t>(!last));
+            block->put(ports[s.tvalid], 1);
+            block->clocks->changed = true;
             offers[n].on = true;
         }
         for (int64_t n = 0; n < n_sinks; ++n)
-            *ports[sinks[n].tready].at = !(sinks[n].stall_256 && random.chance(sinks[n].stall_256));
-        block->top.clk = 0;
-        block->top.eval();
+            block->put(ports[sinks[n].tready], !(sinks[n].stall_256 && random.chance(sinks[n].stall_256)));
+        block->clocks->settle();
         bool moved = false;
         for (int64_t n = 0; n < n_sinks; ++n) {
             Sink& s = sinks[n];
@@ -150,30 +149,27 @@ API int64_t packet_run(void* handle, int64_t n_sources, Source* sources, int64_t
             }
             m.cycle[m.seen++] = block->cycles;
         }
-        std::vector<bool> in(n_sources);
         for (int64_t n = 0; n < n_sources; ++n) in[n] = offers[n].on && *ports[sources[n].tready].at;
-        block->top.clk = 1;
-        block->top.eval();
+        const int64_t now = block->cycles;
+        block->tick();
         for (int64_t n = 0; n < n_sources; ++n) {
             if (!in[n]) continue;
             moved = true;
             Source& s = sources[n];
-            if (offers[n].at == s.offsets[s.sent]) s.first[s.sent] = block->cycles;
+            if (offers[n].at == s.offsets[s.sent]) s.first[s.sent] = now;
             const int64_t wide = ports[s.tdata].bytes, end = s.offsets[s.sent + 1];
             offers[n].at += wide;
             if (offers[n].at >= end) {
-                s.last[s.sent] = block->cycles;
+                s.last[s.sent] = now;
                 offers[n].at = end;
                 ++s.sent;
             }
             offers[n].on = false;
-            *ports[s.tvalid].at = 0;
+            block->put(ports[s.tvalid], 0);
         }
         for (int64_t n = 0; n < n_clocks; ++n) {
-            uint64_t value = word_of(ports[clocks[n]]) + steps[n];
-            std::memcpy(ports[clocks[n]].at, &value, ports[clocks[n]].bytes);
+            block->put(ports[clocks[n]], word_of(ports[clocks[n]]) + steps[n]);
         }
-        ++block->cycles;
         quiet = moved ? 0 : quiet + 1;
         for (int64_t n = 0; n < n_sinks; ++n) waiting |= open[n];
         bool enough = n_sinks > 0;

@@ -42,7 +42,7 @@ struct Monitor {
 API int64_t stream_run(void* handle, int64_t count, int64_t n_sources, Source* sources, Sink* sink,
                        Monitor* monitor, int64_t clock, int64_t clock_bits, uint64_t seed,
                        int64_t watchdog) {
-    Block* block = changing(handle);
+    Block* block = static_cast<Block*>(handle);
     std::vector<Port>& ports = block->ports;
     Random random(seed);
     std::vector<uint8_t> held(ports[sink->payload].bytes);
@@ -54,14 +54,14 @@ API int64_t stream_run(void* handle, int64_t count, int64_t n_sources, Source* s
             Source& s = sources[n];
             const bool offers = s.taken < s.words && s.not_before[s.taken] <= block->cycles;
             if (offers) {
-                std::memcpy(ports[s.payload].at, s.data + s.taken * s.stride, s.stride);
+                block->copy(ports[s.payload], s.data + s.taken * s.stride);
             }
-            *ports[s.valid].at = offers;
+            block->put(ports[s.valid], offers);
         }
         bool ready = block->cycles * sink->den >= sink->free_at;
         if (sink->stall_256) ready = ready && !random.chance(sink->stall_256);
-        *ports[sink->ready].at = ready;
-        block->top.eval();
+        block->put(ports[sink->ready], ready);
+        block->clocks->settle();
 
         const Port& out = ports[sink->payload];
         const bool valid = *ports[sink->valid].at;
@@ -107,7 +107,8 @@ API int64_t stream_run(void* handle, int64_t count, int64_t n_sources, Source* s
         std::memcpy(&now, ports[clock].at, ports[clock].bytes);
         now = (now + 1) & ((1ull << clock_bits) - 1);
         block->tick();
-        std::memcpy(ports[clock].at, &now, ports[clock].bytes);
+        block->put(ports[clock], now);
     }
+    block->clocks->settle();
     return count;
 }
