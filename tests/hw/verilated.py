@@ -4,7 +4,7 @@ A bench is written against `ctx.set`, `ctx.get` and `ctx.tick`, and names signal
 the same interface, which is never elaborated.
 """
 
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,36 @@ from amaranth.hdl._ast import Slice
 from amaranth.lib import data, wiring
 
 from precog_hw.export import port_map
-from precog_sim.rtl.block import RtlBlock
+from precog_sim.rtl.block import Bits, RtlBlock
 
 __all__ = ["Verilated"]
 
 _MOST_SEEN = 4096  # values or expressions that are remembered
 
 Bench = Callable[["_Context"], Coroutine[Any, Any, None]]
+
+
+@dataclass
+class _Wait:
+    """What a bench waits for, and the values that it wants of the cycle before that edge.
+
+    Attributes
+    ----------
+    sampled : sequence of expressions
+    conditions : sequence of expressions
+        The edge is that at the end of the first cycle in which one of them is not 0.
+    edges : int
+        Without conditions: the edge is this one from now on.
+    """
+
+    sampled: Sequence[Any]
+    conditions: Sequence[Any] = ()
+    edges: int = 1
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the next edge may concern nobody."""
+        return bool(self.conditions) or self.edges > 1
 
 
 class Verilated:
@@ -53,20 +76,49 @@ class Verilated:
         context = self._context
         runs = [bench(context) for bench in (*background, *benches)]
         left = set(range(len(background), len(runs)))
-        wanted = {n: run.send(None) for n, run in enumerate(runs)}
-        for _ in range(cycles):
-            sampled = {n: [context.get(one) for one in some] for n, some in wanted.items()}
+        waits: dict[int, _Wait] = {n: run.send(None) for n, run in enumerate(runs)}
+        end = self.cycles + cycles
+        while self.cycles < end:
+            self._pass(waits.values(), end - self.cycles - 1)
+            sampled = {n: values for n, wait in waits.items() if (values := self._look(wait))}
             self._block.tick()
-            for n, values in sampled.items():
+            for n, (values,) in sampled.items():
                 try:
-                    wanted[n] = runs[n].send(values)
+                    waits[n] = runs[n].send(values)
                 except StopIteration:
-                    del wanted[n]
+                    del waits[n]
                     left.discard(n)
             if not left:
                 self._block.close()
                 return
         raise AssertionError(f"the design hangs: no end after {cycles} cycles")
+
+    @property
+    def cycles(self) -> int:
+        """Cycles since the reset."""
+        return self._block.cycles
+
+    def _pass(self, waits: Collection[_Wait], most: int) -> None:
+        """The cycles of which no bench wants to know: they need no Python."""
+        if not all(wait.is_long for wait in waits):
+            return
+        counting = [wait for wait in waits if not wait.conditions]
+        most = min([most, *(wait.edges - 1 for wait in counting)])
+        conditions = [one for wait in waits for one in wait.conditions]
+        passed = self._block.tick_until(self._context.bits(conditions), most)
+        for wait in counting:
+            wait.edges -= passed
+
+    def _look(self, wait: _Wait) -> tuple[list[Any]] | None:
+        """The values that a bench wants, if the next edge is its own."""
+        get = self._context.get
+        if wait.conditions:
+            if not any(get(one) for one in wait.conditions):
+                return None
+        elif wait.edges > 1:
+            wait.edges -= 1
+            return None
+        return ([get(one) for one in wait.sampled],)
 
 
 @dataclass(frozen=True)
@@ -74,6 +126,7 @@ class _Look:
     """How a value is found among the bytes of a port; it keeps what it was asked for alive."""
 
     expression: Any
+    name: str
     port: Any
     start: int
     width: int
@@ -81,6 +134,11 @@ class _Look:
     shape: data.Layout | None
     signed: bool
     seen: dict[int, Any] = field(default_factory=dict)  # values of a structure, by their bits
+
+    def bits(self) -> list[tuple[str, int, bool]]:
+        """Its bits: port, place, and the level there for which they are 1."""
+        places = range(self.width)
+        return [(self.name, self.start + n, not self.flips >> n & 1) for n in places]
 
     def value(self) -> Any:
         bits = int.from_bytes(self.port, "little") >> self.start & (1 << self.width) - 1
@@ -102,6 +160,7 @@ class _Context:
         self._names = {id(value): name for name, (value, _) in port_map(component).items()}
         self._component = component  # its signals live as long as their ids are used
         self._looks: dict[int, _Look] = {}
+        self._bits: dict[tuple[int, ...], tuple[Sequence[Any], Bits]] = {}
 
     def set(self, signal: Any, value: Any) -> None:
         """Give a port a value: an integer, fields by name, or elements."""
@@ -113,16 +172,30 @@ class _Context:
     def get(self, expression: Any) -> Any:
         """Value of a port, or of a field of one."""
         self._block.evaluate()
+        return self._found(expression).value()
+
+    def bits(self, expressions: Sequence[Any]) -> Bits:
+        """The bits of which one is set if an expression is not 0."""
+        key = tuple(map(id, expressions))
+        if key not in self._bits:
+            if len(self._bits) == _MOST_SEEN:
+                self._bits.clear()
+            looks = map(self._found, expressions)
+            made = self._block.bits([bit for look in looks for bit in look.bits()])
+            self._bits[key] = expressions, made  # these keep their ids
+        return self._bits[key][1]
+
+    def tick(self) -> "_Tick":
+        """Until the next clock edge; awaited."""
+        return _Tick()
+
+    def _found(self, expression: Any) -> _Look:
         look = self._looks.get(id(expression))
         if look is None:
             if len(self._looks) == _MOST_SEEN:  # a bench may name a field anew in each cycle
                 self._looks.clear()
             self._looks[id(expression)] = look = self._look(expression)
-        return look.value()
-
-    def tick(self) -> "_Tick":
-        """Until the next clock edge; awaited."""
-        return _Tick()
+        return look
 
     def _look(self, expression: Any) -> _Look:
         value = Value.cast(expression)
@@ -136,9 +209,10 @@ class _Context:
                 if value.operator == "~":
                     flips ^= (1 << width) - 1
                 (value,) = value.operands  # or a signed field of a structure
-        port = self._block.port(self._names[id(value)])
+        name = self._names[id(value)]
+        port = self._block.port(name)
         shape = expression.shape() if is_view else None
-        return _Look(expression, port, start, width, flips, shape, signed)
+        return _Look(expression, name, port, start, width, flips, shape, signed)
 
     def _name(self, value: Value) -> str:
         if id(value) not in self._names:
@@ -156,18 +230,25 @@ class _Tick:
         """With the values of signals; awaited: clock, reset and these."""
         return _Tick([*self._sampled, *values])
 
-    def __await__(self) -> Generator[list[Any], list[Any], tuple[Any, ...]]:
-        values = yield self._sampled
+    def __await__(self) -> Generator[_Wait, list[Any], tuple[Any, ...]]:
+        values = yield _Wait(self._sampled)
         return True, False, *values
 
     async def repeat(self, count: int) -> None:
         """Some edges."""
-        for _ in range(count):
-            await self
+        if count:
+            await _Edge(_Wait((), edges=count))
 
-    async def until(self, condition: Any) -> tuple[Any, ...]:
-        """The edge at the end of the first cycle in which something holds; the sampled values."""
-        while True:
-            _, _, *values, met = await self.sample(condition)
-            if met:
-                return tuple(values)
+    async def until(self, *conditions: Any) -> tuple[Any, ...]:
+        """The edge at the end of the first cycle in which one holds; the sampled values."""
+        return tuple(await _Edge(_Wait(self._sampled, conditions)))
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """An edge that is awaited; its value is what was sampled."""
+
+    wait: _Wait
+
+    def __await__(self) -> Generator[_Wait, list[Any], list[Any]]:
+        return (yield self.wait)

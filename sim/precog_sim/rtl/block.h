@@ -93,3 +93,15 @@ API void block_settle(void* handle) { static_cast<Block*>(handle)->clocks->settl
 API void block_tick(void* handle, int64_t n) {
     for (Block* block = static_cast<Block*>(handle); n > 0; --n) block->tick();
 }
+// Up to the first cycle in which one of the bits (port, place, level) is at its level; how often.
+API int64_t block_tick_until(void* handle, int64_t n, const int64_t* bits, int64_t most) {
+    Block* block = static_cast<Block*>(handle);
+    for (int64_t ticks = 0; ticks < most; ++ticks) {
+        block->clocks->settle();
+        for (const int64_t* bit = bits; bit < bits + 3 * n; bit += 3) {
+            if ((block->ports[bit[0]].at[bit[1] / 8] >> bit[1] % 8 & 1) == bit[2]) return ticks;
+        }
+        block->tick();
+    }
+    return most > 0 ? most : 0;
+}

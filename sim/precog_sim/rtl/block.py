@@ -5,12 +5,13 @@ import re
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 from .build import prepared
 from .compiling import FAST
 from .verilate import BUILD_ROOT, shared_library
 
-__all__ = ["RtlBlock", "block_library"]
+__all__ = ["Bits", "RtlBlock", "block_library"]
 
 _I64 = ctypes.c_int64
 _TOP = "precog_block"
@@ -77,6 +78,13 @@ def _ports_header(verilog: str, top: str) -> str:
     return "".join(f"PORT({name})\n" for name in ports if name != "clk")
 
 
+class Bits(NamedTuple):
+    """Bits of ports: for each one the port's number, its place in it, and a level."""
+
+    size: int
+    numbers: ctypes.Array[ctypes.c_int64]
+
+
 class RtlBlock:
     """One instance of a block's library, freshly reset; ports have the names of the Verilog.
 
@@ -93,7 +101,7 @@ class RtlBlock:
         self._library.block_new.restype = ctypes.c_void_p
         self._library.block_name.restype = ctypes.c_char_p
         self._library.block_fault.restype = ctypes.c_char_p
-        for name in ("ports", "bytes", "cycles"):
+        for name in ("ports", "bytes", "cycles", "tick_until"):
             getattr(self._library, f"block_{name}").restype = _I64
         self._handle = ctypes.c_void_p(self._library.block_new())
         self._library.block_at.restype = ctypes.c_void_p
@@ -160,6 +168,16 @@ class RtlBlock:
     def tick(self, cycles: int = 1) -> None:
         """Clock the block."""
         self._library.block_tick(self._handle, _I64(cycles))
+
+    def bits(self, bits: Sequence[tuple[str, int, bool]]) -> Bits:
+        """Bits of ports, each with a level, for `tick_until`."""
+        flat = [n for name, at, level in bits for n in (self._port(name)[0], at, level)]
+        return Bits(len(bits), (_I64 * len(flat))(*flat))
+
+    def tick_until(self, bits: Bits, most: int) -> int:
+        """Clock the block up to the first cycle in which a bit has its level; how many times."""
+        count = _I64(bits.size)
+        return int(self._library.block_tick_until(self._handle, count, bits.numbers, _I64(most)))
 
     def pulse(self, strobe: str, **values: int) -> None:
         """One cycle with `strobe` up and `values` set."""
