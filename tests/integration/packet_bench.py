@@ -10,7 +10,7 @@ from precog_host.driver.packet import PacketDriver
 from precog_host.emulator.device import Emulator
 from precog_hw.nic import nic_map
 from precog_sim.backtoback.rtl_node import CONFIG, TICK_PS
-from precog_sim.rtl.packet_block import Wire
+from precog_sim.rtl.packet_block import Run, Wire
 from precog_sim.rtl.packet_nic import PacketNic
 from precog_spec.config import NicConfig
 from precog_spec.frames.cps import Mode
@@ -30,6 +30,8 @@ __all__ = [
 ]
 
 SHIM_AT = 14 + 20 + 8
+_STEP = 400  # cycles from a packet's end to its decision by a law in logic, with room
+_STEPS = 12  # a law engine's longest event takes 3,600
 _CNP_CYCLES = 2  # from the stamp of a CNP to the arbiter before the transmit path
 
 
@@ -47,30 +49,28 @@ class Pair(NamedTuple):
         assert self.golden.packet is not None
         return self.rtl.packet, self.golden.packet
 
-    def transmit(self, frame: bytes, *, error: bool = False) -> bytes:
-        """One frame to the wire through both; they must not differ."""
+    def transmit(self, frame: bytes, *, error: bool = False, settle: int = _STEP) -> bytes:
+        """One frame to the wire through both, `settle` cycles apart; they must not differ."""
         assert self.emulator.packets is not None
-        run = self.nic.run(tx=[Wire(frame, error)])
+        run = self.nic.run(tx=[Wire(frame, error)], settle=settle)
         t = run.sources["s_axis_tx"].first[0] + self.emulator.sizes.cnps  # the arbiter
         sent = self.emulator.packets.transmit(frame, t, error=error)
         assert [wire.data for wire in run.sinks["m_axis_tx"].frames] == [sent.frame]
         if self.emulator.sizes.law_cores:
-            decisions = self.emulator.packets.decided
-            assert self.nic.decisions(run) == [tuple(row) for row in decisions.tolist()]
+            self._wait_for_decisions(run)
         return sent.frame
 
-    def receive(self, frame: bytes, *, error: bool = False) -> bytes | None:
+    def receive(self, frame: bytes, *, error: bool = False, settle: int = _STEP) -> bytes | None:
         """One frame from the wire through both, with the CNP that it may cause."""
         assert self.emulator.packets is not None
-        run = self.nic.run(rx=[Wire(frame, error)])
+        run = self.nic.run(rx=[Wire(frame, error)], settle=settle)
         t = run.sources["s_axis_rx"].first[0]
         arrived = self.emulator.packets.receive(frame, t, error=error)
         got = arrived.received.frame
         assert [wire.data for wire in run.sinks["m_axis_rx"].frames] == [got] * (got is not None)
         samples = [] if arrived.rtt is None else [(arrived.received.slot, arrived.rtt, t)]
         assert self.nic.samples(run) == samples
-        decisions = self.emulator.packets.decided
-        assert self.nic.decisions(run) == [tuple(row) for row in decisions.tolist()]
+        self._wait_for_decisions(run)
         cnps = run.sinks["m_axis_tx"].frames
         assert len(cnps) == (arrived.cnp is not None)
         for wire in cnps:
@@ -78,6 +78,20 @@ class Pair(NamedTuple):
             made = self.emulator.packets.transmit(arrived.cnp or b"", wire.time + _CNP_CYCLES)
             assert wire.data == made.frame
         return got
+
+    def _wait_for_decisions(self, run: Run) -> None:
+        """Wait for the golden decisions; a further one would be seen at the next frame."""
+        assert self.emulator.packets is not None
+        wanted = [tuple(row) for row in self.emulator.packets.decided.tolist()]
+        for _ in range(_STEPS):
+            if len(self.nic.decisions(run)) >= len(wanted):
+                break
+            later = self.nic.run(settle=_STEP)
+            assert not any(sink.frames for sink in later.sinks.values())
+            for strobe, events in later.events.items():
+                run.events[strobe] += events
+            self.nic.last = run
+        assert self.nic.decisions(run) == wanted
 
 
 @contextmanager
