@@ -35,15 +35,18 @@ class Counter(wiring.Component):
         return m
 
 
-def counter(limit: int, bound: int, mode: Mode = Mode.INDUCTION, depth: int = 6) -> Proof:
-    return Proof("counter", lambda: Counter(limit, bound), mode, depth, "bounded")
+def counter(
+    limit: int, bound: int, mode: Mode = Mode.INDUCTION, depth: int = 6, *, fresh: bool = False
+) -> Proof:
+    return Proof("counter", lambda: Counter(limit, bound), mode, depth, "bounded", fresh=fresh)
 
 
-def test_a_true_claim_holds_and_a_false_one_fails(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_true_claim_holds_and_a_false_one_fails(fresh: bool, tmp_path: Path) -> None:
     waves = tmp_path / "new/counter.vcd"
-    assert check(counter(4, 4), waves=waves).holds
+    assert check(counter(4, 4, fresh=fresh), waves=waves).holds
     assert not waves.exists()
-    refuted = check(counter(4, 3), waves=waves)
+    refuted = check(counter(4, 3, fresh=fresh), waves=waves)
     assert not refuted.holds
     assert "fail" in refuted.detail.lower()
     assert re.search(r"\$var .* count\b", waves.read_text())
@@ -51,7 +54,8 @@ def test_a_true_claim_holds_and_a_false_one_fails(tmp_path: Path) -> None:
 
 def test_a_bounded_proof_sees_no_further_than_its_depth() -> None:
     assert check(counter(9, 8, Mode.BOUNDED)).holds
-    assert not check(counter(9, 8)).holds  # the induction step does not stop there
+    for fresh in (False, True):  # the induction step does not stop there
+        assert not check(counter(9, 8, fresh=fresh)).holds
 
 
 def test_the_parts_of_an_induction_are_asked_one_by_one() -> None:

@@ -210,6 +210,7 @@ PROOFS = (
             1,
             f"for ever, {_CLAIM}a beat is refused for at most {CHAIN_REFUSALS[width]} cycles, an "
             f"end leaves within {CHAIN_CYCLES[width]}",
+            fresh=True,
         )
         for direction in ("tx", "rx")
         for width in (8, 64)

@@ -139,6 +139,7 @@ PROOFS = (
         Mode.INDUCTION,
         9,
         "whatever a program says: bounds, a window of a packet, no rise above the threshold",
+        fresh=True,
     ),
     Proof(
         "law.owner",

@@ -64,6 +64,7 @@ def _proofs() -> Iterator[Proof]:
                     1,
                     f"for ever, any packets, tables and verdicts: {words}",
                     quick=(direction, width, claim) == ("tx", 64, Claims.RULES),
+                    fresh=claim is Claims.RULES,
                 )
         near = partial(PathHarness, direction, 64, Claims.RULES, _NEAR)
         name, words = f"path.{direction}.near", "the same, short latencies and few packets"

@@ -218,13 +218,14 @@ _CLAIM = (
     "interval and queue pair, every refusal is counted"
 )
 PROOFS = (
-    Proof("trust.acts", TrustHarness, Mode.INDUCTION, 3, _CLAIM),
+    Proof("trust.acts", TrustHarness, Mode.INDUCTION, 3, _CLAIM, fresh=True),
     Proof(
         "trust.relaxed",
         partial(TrustHarness, relaxed=True),
         Mode.INDUCTION,
         3,
         f"{_CLAIM}, where records are copied",
+        fresh=True,
     ),
     Proof(
         "trust.cover",
