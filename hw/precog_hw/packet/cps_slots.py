@@ -98,7 +98,7 @@ class CpsSlots(wiring.Component):
         Whether a row may have a predicted score in place of the host's.
     relaxed : bool
         Packets are apart, see `TurnaroundSearch`: `tx_psn` and `tx_ns` stay until `tx_done`, the
-        members of `arrival_stb` stay for 4 more cycles, `tx` is 5 cycles, and it sees arrivals and
+        members of `arrival_stb` stay for 4 more cycles, `tx` is 6 cycles, and it sees arrivals and
         resets up to its own cycle.
     enables : bool
         Whether destinations have enables; otherwise all are on, and rows name none.

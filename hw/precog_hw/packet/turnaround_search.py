@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.rows import plain_memory
 from precog_spec.frames.cps import NS_BITS, TIME_BITS, TURNAROUND_DEPTH
 from precog_spec.frames.headers import PSN_BITS
 
@@ -17,18 +18,18 @@ __all__ = ["TurnaroundSearch"]
 
 
 class TurnaroundSearch(wiring.Component):
-    """`Turnaround` with one comparison per cycle, from the newest arrival on, in LUT RAM.
+    """`Turnaround` with one comparison per cycle, from the newest arrival on.
 
     ::
 
         asked_slot ─► slot ─► marks ─► place ─► {PSN, T1} ─► equal? ─► T2 - T1 ─► saturate
-             0          1                       1 .. 4                                5
+             0          1              1 .. 4     2 .. 5                              6
 
     A request sees exactly the arrivals and resets that were taken up to its own cycle. Those that
     come during the search wait for its end.
 
-    Latency: `LATENCY` = 5 cycles. Throughput: one request in 5 cycles, and one arrival. Cost: LUT
-    RAM for 70 bits of each arrival, an adder of 40 bits, some 35 flip-flops.
+    Latency: `LATENCY` = 6 cycles. Throughput: one request in 6 cycles, and one arrival. Cost: two
+    DP16KD for 64 slots, LUT RAM where they are few; an adder of 40 bits, some 40 flip-flops.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ class TurnaroundSearch(wiring.Component):
         `LATENCY` cycles after `asked_stb`, and until the next one: as in `Turnaround`.
     """
 
-    LATENCY = 1 + TURNAROUND_DEPTH
+    LATENCY = 2 + TURNAROUND_DEPTH
     ARRIVAL_STAYS = TURNAROUND_DEPTH
 
     def __init__(self, slots: int) -> None:
@@ -96,14 +97,13 @@ class TurnaroundSearch(wiring.Component):
 
         lut = {"ram_style": "distributed"}
         m.submodules.marks = marks = Memory(shape=MARKS, depth=self._slots, init=[], attrs=lut)
-        m.submodules.arrivals = arrivals = Memory(
-            shape=ARRIVAL, depth=self._slots * TURNAROUND_DEPTH, init=[], attrs=lut
-        )
+        # Read during a search, written at other times.
+        m.submodules.arrivals = arrivals = plain_memory(ARRIVAL, self._slots * TURNAROUND_DEPTH)
         # Of an arrival's slot, which is known late, and of the one that is searched, which is a
         # register: one port for both would seem to lead from the former to the comparison.
         mark = marks.write_port()
         marked, sought = marks.read_port(domain="comb"), marks.read_port(domain="comb")
-        write, read = arrivals.write_port(), arrivals.read_port(domain="comb")
+        write, read = arrivals.write_port(), arrivals.read_port()
         kept, held = marked.data, sought.data
         place = Signal.like(kept.next)
         m.d.comb += [
@@ -118,6 +118,7 @@ class TurnaroundSearch(wiring.Component):
             write.data.ns.eq(self.t1),
             place.eq(held.next - 1 - age),
             read.addr.eq(Cat(place, asked)),
+            read.en.eq(searches),
         ]
         with m.If(arrives):
             m.d.comb += [
@@ -126,17 +127,14 @@ class TurnaroundSearch(wiring.Component):
             ]
 
         # The newest arrival with the PSN counts.
+        compares = Signal()
+        m.d.sync += compares.eq(searches & held.valid.bit_select(place, 1))
         difference = Signal(NS_BITS)
         beyond = difference[TIME_BITS:].any()
         m.d.comb += difference.eq(self.t2 - read.data.ns)
         with m.If(self.asked_stb):
             m.d.sync += self.valid.eq(0)
-        with m.Elif(
-            searches
-            & ~self.valid
-            & held.valid.bit_select(place, 1)
-            & (read.data.psn == self.asked_psn)
-        ):
+        with m.Elif(compares & ~self.valid & (read.data.psn == self.asked_psn)):
             m.d.sync += [
                 self.valid.eq(1),
                 self.value.eq(difference[:TIME_BITS] | beyond.replicate(TIME_BITS)),
