@@ -114,7 +114,9 @@ def _shift(op: Op, a: Range, b: Range) -> Range:
         return _corners(lambda x, y: x >> y, a, b)
     wide = _corners(lambda x, y: x << y, a, b)
     if op is Op.SLS:
-        return Range(max(wide.low, WORD_RANGE.low), min(wide.high, WORD_RANGE.high))
+        # Both ends are limited on both sides: perhaps every result saturates.
+        least, most = WORD_RANGE.low, WORD_RANGE.high
+        return Range(min(max(wide.low, least), most), min(max(wide.high, least), most))
     return wide
 
 
