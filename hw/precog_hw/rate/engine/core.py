@@ -53,13 +53,15 @@ class Core(wiring.Component):
     sees the row that the first one leaves.
 
     Latency: of an event, `THREADS` cycles for each turn of its program, 22 to start, a cycle for
-    each word that it stored, and at most 15. Throughput: an instruction a cycle; an event in 22
+    each word that it stored, and at most 16. Throughput: an instruction a cycle; an event in 22
     cycles at most.
 
     Parameters
     ----------
     qps : int
         Queue pairs, a power of two.
+    dsp : str
+        As `Multiplier` has it.
 
     Attributes
     ----------
@@ -84,11 +86,12 @@ class Core(wiring.Component):
         `qps` is no power of two.
     """
 
-    def __init__(self, qps: int) -> None:
+    def __init__(self, qps: int, dsp: str = "generic") -> None:
         if qps < 1 or qps & (qps - 1):
             raise ValueError(f"qps must be a power of two, not {qps!r}")
         self.row_data = MemoryData(shape=signed(WORD), depth=qps * ROW_WORDS, init=[])
         self._qp_bits = max((qps - 1).bit_length(), 1)
+        self._dsp = dsp
         super().__init__(
             {
                 "i": In(stream.Signature(event_layout(self._qp_bits))),
@@ -135,7 +138,7 @@ class Core(wiring.Component):
         m.d.comb += index.eq(delayed(m, place, THREADS - 2, "index"))
         self._decide(m, a, b)
         first_turn = delayed(m, self._phase[4] == 0, 1, "first_turn")
-        made = result(m, self._words, first_turn, a, b, self._simple)
+        made = result(m, self._words, first_turn, a, b, self._simple, self._dsp)
         self._write(m, made, writes)
         return m
 

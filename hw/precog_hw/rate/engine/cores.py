@@ -37,6 +37,8 @@ class Cores(wiring.Component):
         Queue pairs, a power of two.
     cores : int
         A power of two, at most `qps`. A core has at most eight events at once.
+    dsp : str
+        As `Multiplier` has it.
 
     Members
     -------
@@ -49,10 +51,10 @@ class Cores(wiring.Component):
         `qps` or `cores` is no power of two, or there are more cores than queue pairs.
     """
 
-    def __init__(self, qps: int, cores: int) -> None:
+    def __init__(self, qps: int, cores: int, dsp: str = "generic") -> None:
         if cores < 1 or cores & (cores - 1) or cores > qps:
             raise ValueError(f"cores must be a power of two in 1..{qps}, not {cores!r}")
-        self._cores = [Core(qps // cores) for _ in range(cores)]
+        self._cores = [Core(qps // cores, dsp) for _ in range(cores)]
         self._bits = (cores - 1).bit_length()
         qp_bits = max((qps - 1).bit_length(), 1)
         super().__init__(

@@ -56,7 +56,7 @@ def registers(
 
 
 def result(
-    m: Module, words: dict[int, Word], first: Value, a: Value, b: Value, simple: Simple
+    m: Module, words: dict[int, Word], first: Value, a: Value, b: Value, simple: Simple, dsp: str
 ) -> Value:
     """An instruction's result, in stage 10.
 
@@ -71,8 +71,10 @@ def result(
         Its operands, in stage 5.
     simple : Simple
         Its sum is shifted; its other results are there in stage 8.
+    dsp : str
+        As `Multiplier` has it.
     """
-    m.submodules.product = product = Product()
+    m.submodules.product = product = Product(dsp)
     m.submodules.quotient = quotient = Quotient()
     m.submodules.mantissa = mantissa = Mantissa()
     m.submodules.overflow = overflow = Overflow()

@@ -18,7 +18,7 @@ from .layouts import ID_BITS, result_layout
 __all__ = ["SPARE", "Flight", "begun_layout"]
 
 #: Cycles that an event takes in a core besides its turns, and some more: 22 to start, 8 to its
-#: first turn, and 21 for each event that is retired before it.
+#: first turn, and 22 for each event that is retired before it.
 SPARE = 256
 _SLOT_BITS = (SLOTS - 1).bit_length()
 _BANK_BITS = (BANKS - 1).bit_length()

@@ -18,7 +18,7 @@ _PLACE_BITS = (ROW_WORDS - 1).bit_length()
 class Retirer(wiring.Component):
     """Keeps what threads store until their event has ended; then it is made, unless it trapped.
 
-    Latency: three cycles and one for each word. Throughput: one thread in that time.
+    Latency: four cycles and one for each word. Throughput: one thread in that time.
 
     Parameters
     ----------
@@ -70,12 +70,14 @@ class Retirer(wiring.Component):
         read, keep = stores.read_port(), stores.write_port()
         masks = [Signal(ROW_WORDS, name=f"mask{n}") for n in range(THREADS)]
         left, next_place = Signal(ROW_WORDS), Signal(_PLACE_BITS)
+        # The memory is far: its address comes from registers.
+        wanted, reads = Signal(_PLACE_BITS), Signal()
         about = Signal(self.abouts[0].shape())
         m.d.comb += [
             keep.en.eq(self.store_stb),
             keep.addr.eq(Cat(self.store_place, self.store_thread)),
             keep.data.eq(self.store_word),
-            read.addr.eq(Cat(next_place, self.thread)),
+            read.addr.eq(Cat(wanted, self.thread)),
             self.word.eq(read.data),
             self.qp.eq(about.qp),
         ]
@@ -92,7 +94,12 @@ class Retirer(wiring.Component):
         for n in reversed(range(THREADS)):
             with m.If(self.ended[n]):
                 m.d.comb += first.eq(n)
-        m.d.sync += [self.write_stb.eq(0), self.place.eq(next_place)]
+        m.d.sync += [
+            reads.eq(0),
+            wanted.eq(next_place),
+            self.write_stb.eq(reads),
+            self.place.eq(wanted),
+        ]
         with m.FSM():
             with m.State("WAIT"):
                 m.d.sync += self.thread.eq(first)
@@ -109,9 +116,9 @@ class Retirer(wiring.Component):
                 ]
                 m.next = "WORDS"
             with m.State("WORDS"):
-                # The word that is read now is written in the next cycle.
-                m.d.sync += [self.write_stb.eq(left.any()), left.eq(left & (left - 1))]
-                with m.If(~left.any() & ~self.write_stb):
+                # A word that is found now is read in the next cycle, then written.
+                m.d.sync += [reads.eq(left.any()), left.eq(left & (left - 1))]
+                with m.If(~left.any() & ~reads & ~self.write_stb):
                     m.next = "TELL"
             with m.State("TELL"):
                 m.d.comb += self.o_stb.eq(1)

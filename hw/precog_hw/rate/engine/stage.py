@@ -166,8 +166,8 @@ class ProgramStage(wiring.Component):
 
     def core(self) -> wiring.Component:
         """What runs programs."""
-        cores, qps = self._config.law_cores, self._config.qps
-        return Core(qps) if cores == 1 else Cores(qps, cores)
+        cores, qps, dsp = self._config.law_cores, self._config.qps, self._config.dsp
+        return Core(qps, dsp) if cores == 1 else Cores(qps, cores, dsp)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

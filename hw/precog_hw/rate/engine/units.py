@@ -9,6 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.dsp import Multiplier
 from precog_spec.contract import CHORD_GUARD_BITS, CHORDS, RECIPROCAL_BITS, chord_table
 from precog_spec.engine.isa import (
     FACTOR_BITS,
@@ -54,6 +55,11 @@ class Product(wiring.Component):
 
     Latency: 5 cycles. Throughput: 1 a cycle. Cost: six multipliers of 18 by 18 bits.
 
+    Parameters
+    ----------
+    dsp : str
+        As `Multiplier` has it.
+
     Members
     -------
     a, b : In
@@ -83,18 +89,16 @@ class Product(wiring.Component):
     other: In(signed(WORD))
     o: Out(signed(WORD))
 
+    def __init__(self, dsp: str = "generic") -> None:
+        self._dsp = dsp
+        super().__init__()
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         parts = [self.a[:_PART], self.a[_PART : 2 * _PART], self.a[2 * _PART :].as_signed()]
         low, high = self.b[:_PART], self.b[_PART:].as_signed()
-        with_low: list[Signal] = []
-        with_high: list[Signal] = []
-        for n, part in enumerate(parts):
-            for factor, products in ((low, with_low), (high, with_high)):
-                full = part * factor
-                product = Signal(full.shape(), name=f"product{n}{len(products)}", reset_less=True)
-                m.d.sync += product.eq(full)
-                products.append(product)
+        with_low = [self._multiplied(m, f"low{n}", part, low) for n, part in enumerate(parts)]
+        with_high = [self._multiplied(m, f"high{n}", part, high) for n, part in enumerate(parts)]
         # Products that do not overlap are one term.
         width = signed(WORD + SMALL_BITS)
         one, two = Signal(width, reset_less=True), Signal(width, reset_less=True)
@@ -135,6 +139,16 @@ class Product(wiring.Component):
         ]
         m.d.comb += self.o.eq(value + dropped)
         return m
+
+    def _multiplied(self, m: Module, name: str, a: Value, b: Value) -> Value:
+        """A product, a cycle later, in the registers of a multiplier's block."""
+        full = (a * b).shape()
+        bits = [len(x) + (not x.shape().signed) for x in (a, b)]
+        m.submodules[name] = block = Multiplier(*bits, dsp=self._dsp)
+        m.d.comb += [block.a.eq(a), block.b.eq(b)]
+        product = Signal(full, name=f"product_{name}")
+        m.d.comb += product.eq(block.p)
+        return product
 
 
 class Overflow(wiring.Component):
