@@ -55,7 +55,7 @@ __all__ = [
     "LoadStatus",
 ]
 
-ISA_VERSION = 2
+ISA_VERSION = 3
 FORMAT = 0x5057_414C + ISA_VERSION  # "LAWP", and the version
 BANKS = 8  # places of programs; a slot stands for one of them
 TAG_AT, WINDOWED_AT, ENTRIES_AT, VERSION_AT, NAME_AT = 2, 3, 4, 10, 11

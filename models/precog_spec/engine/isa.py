@@ -8,9 +8,11 @@ A word has 48 bits, signed: a time stamp needs 40, the mean of TIMELY 37 and its
 The multiplier takes a word and a 26-bit operand, because factors have up to 25 bits; it keeps the
 74-bit product until it has been shifted. An instruction has 32 bits, one block RAM's width.
 
-Sums and copies are shifted on their way, to the right by up to 47 bits or to the left by up to 15:
-their shift is 0 to 47, or 63 less what they go to the left. Where `!` stands behind an operation,
-its result goes to the row, too, to the word that has the last four bits of the register's number.
+Sums and copies are shifted on their way, to the right by up to 38 bits or to the left by up to 24:
+their shift is 0 to 38, or 63 less what they go to the left. A mantissa of a table has its operand's
+leading zeros above it: `MLZ` multiplies by the one and shifts by the others. Where `!` stands
+behind an operation, its result goes to the row, too, to the word that has the last four bits of the
+register's number.
 
 An event sees its queue pair's row as it was when the event began. Stores are kept and take effect
 together, at `END`; after a trap none does. Branches only go forward, so that every program ends.
@@ -24,8 +26,10 @@ __all__ = [
     "DIRECT_WORDS",
     "EVENT_AT",
     "FACTOR_BITS",
+    "FIRST_EVENTS",
     "LEFT_MOST",
     "NORM_BITS",
+    "NUMBER_BITS",
     "OPS",
     "PART_BITS",
     "REGISTERS",
@@ -38,6 +42,8 @@ __all__ = [
     "THREADS",
     "WHOLE_BITS",
     "WORD",
+    "ZEROS_AT",
+    "ZEROS_BITS",
     "Form",
     "Instruction",
     "Op",
@@ -51,25 +57,29 @@ FACTOR_BITS = 24  # fraction bits of `FRC`'s quotient
 PART_BITS = 40
 WHOLE_BITS = 37
 NORM_BITS = 32  # operand of `RCP`, `RSQ`, `CLZ`
+ZEROS_AT = 26  # of a mantissa: from this bit on it has zeros of its operand
+ZEROS_BITS = 6  # those that count
 REGISTERS = 32
 CODE_WORDS = 1024  # of a program slot
 SLOT_WORDS = 512  # parameters, constants and tables of a program slot
-DIRECT_WORDS = 256  # of them, those that an operand can name
+DIRECT_WORDS = 128  # of them, those that an operand can name
 ROW_WORDS = 16  # of a queue pair: rate, window, the law's state
-RIGHT_MOST = 47  # of a sum's shift
-LEFT_MOST = 15
+RIGHT_MOST = 38  # of a sum's shift
+LEFT_MOST = 24
 SLOTS = 8
 THREADS = 8  # events that a core runs at once: one instruction of each in as many cycles
-EVENT_AT = 128  # of a `Space.ROW` operand: from here on words of the event
+EVENT_AT = 64  # of a `Space.ROW` operand: from here on words of the event
+FIRST_EVENTS = 16  # words of the event that can be a first operand
+NUMBER_BITS = 7  # of a number in an instruction
 
 
 class Space(IntEnum):
     """Where an instruction's last operand comes from."""
 
     REGISTER = 0  # r0..r31
-    NUMBER = 1  # 8 bits, signed
-    SLOT = 2  # p[0..255]: the program's parameters and constants
-    ROW = 3  # s[0..15]: the queue pair's row; e[0..]: words of the event, 128 above
+    NUMBER = 1  # 7 bits, signed
+    SLOT = 2  # p[0..127]: the program's parameters and constants
+    ROW = 3  # s[0..15]: the queue pair's row; e[0..]: words of the event, 64 above
 
 
 class Shape(IntEnum):
@@ -119,6 +129,7 @@ class Op(IntEnum):
     BLT = 26
     BGE = 27
     JMP = 28
+    MLZ = 29
 
 
 @dataclass(frozen=True)
@@ -148,11 +159,12 @@ OPS: dict[Op, Form] = {
     Op.ABS: Form(Shape.COPY, 1, "rd = |b|, shifted"),
     Op.MUL: Form(Shape.PRODUCT, 1, "rd = (ra * b) >> shift; of b 26 bits count, signed"),
     Op.MLR: Form(Shape.PRODUCT, 1, "as MUL, rounded to nearest, ties up"),
+    Op.MLZ: Form(Shape.PRODUCT, 1, "as MUL, its shift less b's bits 26..31, modulo 64"),
     Op.FRC: Form(
         Shape.THREE, 4, "rd = ra * 2**24 // b, or 2**24 if ra >= b; 40 and 37 bits, unsigned"
     ),
-    Op.RCP: Form(Shape.TWO, 2, "rd = mantissa of 1 / b; of b 32 bits count, unsigned"),
-    Op.RSQ: Form(Shape.TWO, 2, "rd = mantissa of 1 / sqrt(b); of b 32 bits count, unsigned"),
+    Op.RCP: Form(Shape.TWO, 2, "rd = mantissa of 1 / b, z << 26 above; z: zeros of b"),
+    Op.RSQ: Form(Shape.TWO, 2, "rd = mantissa of 1 / sqrt(b), (z >> 1) << 26 above"),
     Op.CLZ: Form(Shape.TWO, 1, "rd = leading zeros of b's lowest 32 bits, at most 31"),
     Op.LDX: Form(Shape.INDEX, 2, "rd = p[(base + ra) & 511]"),
     Op.ST: Form(Shape.STORE, 1, "s[word] = ra, from END on"),
@@ -166,18 +178,20 @@ OPS: dict[Op, Form] = {
 
 #: Shapes of operations that have a result, in a register.
 RESULTS = (Shape.THREE, Shape.TWO, Shape.PRODUCT, Shape.INDEX, Shape.SUM, Shape.COPY)
-_NUMBER_BITS = 8
 _STORES_AT = 31
 _OP_AT = 26
+_MEMORY_AT = 13
+_B_MASK = (1 << NUMBER_BITS) - 1
 
 
 @dataclass(frozen=True)
 class Instruction:
     """One instruction; fields that its shape does not have are 0.
 
-    ``stores[31] op[30:26] rd[25:21] ra[20:16] space[15:14] b[13:6] c[5:0]``. A branch's offset from
-    the next instruction is ``rd`` above ``c``, 11 bits; a shift is ``c``; a table's base is ``c``
-    above ``b``, 9 bits.
+    ``stores[31] op[30:26] rd[25:21] ra[20:16] space[15:14] memory[13] b[12:6] c[5:0]``. With
+    ``memory`` the first operand is word ``ra`` of the row, or, from 16 on, of the event. A branch's
+    offset from the next instruction is ``rd`` above ``c``, 11 bits; a shift is ``c``; a table's
+    base is ``c`` above ``b``, 9 bits.
     """
 
     op: Op
@@ -187,6 +201,7 @@ class Instruction:
     b: int = 0
     c: int = 0
     stores: bool = False
+    memory: bool = False
 
     @property
     def offset(self) -> int:
@@ -200,8 +215,8 @@ class Instruction:
 
     def encoded(self) -> int:
         """The 32-bit word."""
-        b = self.b & 0xFF
-        high = self.stores << _STORES_AT | self.op << _OP_AT
+        b = self.b & _B_MASK
+        high = self.stores << _STORES_AT | self.op << _OP_AT | self.memory << _MEMORY_AT
         return high | self.rd << 21 | self.ra << 16 | self.space << 14 | b << 6 | self.c
 
     @classmethod
@@ -219,7 +234,8 @@ class Instruction:
         if stores and OPS[Op(code)].shape not in RESULTS:
             raise ValueError(f"{Op(code).name} has no result that goes to a row, in {word:#010x}")
         space = Space(word >> 14 & 3)
-        b = word >> 6 & 0xFF
-        if space is Space.NUMBER and b >= 1 << (_NUMBER_BITS - 1):
-            b -= 1 << _NUMBER_BITS
-        return cls(Op(code), word >> 21 & 0x1F, word >> 16 & 0x1F, space, b, word & 0x3F, stores)
+        b = word >> 6 & _B_MASK
+        if space is Space.NUMBER and b >= 1 << (NUMBER_BITS - 1):
+            b -= 1 << NUMBER_BITS
+        rd, ra, memory = word >> 21 & 0x1F, word >> 16 & 0x1F, bool(word >> _MEMORY_AT & 1)
+        return cls(Op(code), rd, ra, space, b, word & 0x3F, stores, memory)

@@ -83,7 +83,7 @@ def _engine(cores: int) -> tuple[Register, ...]:
             "CAPABILITIES",
             "Size of the engine.",
             (
-                constant("isa", 8, 2, "Version of the instruction set."),
+                constant("isa", 8, 3, "Version of the instruction set."),
                 constant("cores", 4, cores, "Cores.", lsb=8),
                 constant("slots", 4, LAW_SLOTS, "Slots, and banks.", lsb=12),
                 constant("image", 16, 2064, "Words of an image.", lsb=16),

@@ -86,6 +86,10 @@ class _Writer:
             f"reciprocal(wrap({a}, 32))",
             f"rsqrt(wrap({a}, 32))",
             f"zeros(wrap({a}, 32))",
+            f"((wrap({a}, 40) * reciprocal(wrap({b}, 32))) >> {self.random.randrange(11, 30)}) >> "
+            f"({self.random.randrange(31, 48)} - zeros(wrap({b}, 32)))",
+            f"((wrap({a}, 40) * rsqrt(wrap({b}, 32))) >> {self.random.randrange(11, 30)}) >> "
+            f"({self.random.randrange(15, 48)} - (zeros(wrap({b}, 32)) >> 1))",
             f"align({a}, clamp({b}, 0, 47))",
             f"SMALL[wrap({a}, 2)]",
             f"p.table[wrap({a}, 3)]",

@@ -8,7 +8,7 @@ from precog_models.laws.compiler.ranges import Range, result_range
 from precog_models.laws.compiler.simplify import evaluate
 from precog_spec.engine.isa import OPS, RESULTS, Op, Shape
 
-_FROM_RANGES = [op for op in Op if OPS[op].shape in RESULTS and op is not Op.LDX]
+_FROM_RANGES = [op for op in Op if OPS[op].shape in RESULTS and op not in (Op.LDX, Op.MLZ)]
 _ENDS = (0, 1, -1, 46, 47, -128, (1 << 47) - 1, -(1 << 47))
 
 

@@ -217,7 +217,7 @@ def test_what_does_not_fit(tmp_path: Path) -> None:
         tmp_path,
         "return wrap(" + " + ".join(f"max(e.rtt, {1000 + n})" for n in range(260)) + ", 32)",
     )
-    with pytest.raises(LawError, match="law must have 256 parameters and constants at most"):
+    with pytest.raises(LawError, match="law must have 128 parameters and constants at most"):
         compile_law(load(path))
     steps = "\n".join("s.count = min(s.count + e.marked, 255)" for _ in range(600))
     path = _law(tmp_path, f"{steps}\nreturn e.rate")

@@ -1,6 +1,6 @@
 """A core of the law engine: eight events at once, an instruction a cycle."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory, MemoryData
 from amaranth.lib.wiring import In, Out
@@ -129,15 +129,19 @@ class Core(wiring.Component):
             self._words[n] = Word(fetched)
         index = Signal((SLOT_WORDS - 1).bit_length())
         first, second, writes = registers(m, self._words[3], self._thread[3])
-        a = delayed(m, first, 1, "a").as_signed()
-        b = delayed(m, self._operand(m, second, index), 1, "b").as_signed()
+        heard, rows = self._heard(m), self._rows(m)
+        a = delayed(m, self._first_operand(m, first, heard, rows), 1, "a").as_signed()
+        first_turn = delayed(m, self._phase[4] == 0, 1, "first_turn")
+        # The next turn of the thread looks up what this one has found the place of.
+        finds = self._live[5] & first_turn & (self._words[5].op == Op.LDX)
+        place = Mux(delayed(m, finds, THREADS - 2, "looks_up"), index, self._words[3].b)
+        b = delayed(m, self._last_operand(m, second, place, heard, rows), 1, "b").as_signed()
         # An index is wanted in stage 3 of the next turn.
         word = self._words[5]
-        place = Signal.like(index)
-        m.d.comb += place.eq(Cat(word.b, word.c[0]) + a)
-        m.d.comb += index.eq(delayed(m, place, THREADS - 2, "index"))
+        found = Signal.like(index)
+        m.d.comb += found.eq(Cat(word.b, word.c[:2]) + a)
+        m.d.comb += index.eq(delayed(m, found, THREADS - 2, "index"))
         self._decide(m, a, b)
-        first_turn = delayed(m, self._phase[4] == 0, 1, "first_turn")
         made = result(m, self._words, first_turn, a, b, self._simple, self._dsp)
         self._write(m, made, writes)
         return m
@@ -191,58 +195,82 @@ class Core(wiring.Component):
         ]
         return read.data
 
-    def _operand(self, m: Module, register: Value, index: Value) -> Value:
+    def _first_operand(self, m: Module, register: Value, heard: Memory, rows: Memory) -> Value:
+        """The first operand, in stage 4."""
+        word = self._words[3]
+        row, event = rows.read_port(), heard.read_port()
+        m.d.comb += [
+            row.addr.eq(Cat(word.ra[:4], self._qp[3])),
+            event.addr.eq(Cat(word.ra[:4], Const(0, 1), self._thread[3])),
+        ]
+        sources = {
+            "register": (~word.memory, register),
+            "row": (word.memory & ~word.ra[-1], row.data),
+            "event": (word.memory & word.ra[-1], event.data),
+        }
+        return self._chosen(m, "first", Const(0, WORD), sources)
+
+    def _chosen(
+        self, m: Module, name: str, found: Value, sources: dict[str, tuple[Value, Value]]
+    ) -> Value:
+        """One of several words, in stage 4; without one, what was found."""
+        value = Signal(signed(WORD), name=name)
+        # The memories come late in stage 4: which one counts is known before.
+        for source, (wanted, data) in sources.items():
+            chosen = delayed(m, wanted, 1, f"{name}_{source}")
+            found = found | (data & chosen.replicate(WORD).as_signed())
+        m.d.comb += value.eq(found)
+        return value
+
+    def _last_operand(
+        self, m: Module, register: Value, place: Value, heard: Memory, rows: Memory
+    ) -> Value:
         """The last operand, in stage 4."""
         word = self._words[3]
         m.submodules.slot_memory = memory = Memory(
             shape=signed(WORD), depth=SLOTS * SLOT_WORDS, init=[], attrs=BLOCK_RAM
         )
         slot, load = memory.read_port(), memory.write_port()
-        looks_up = (word.op == Op.LDX) & (self._phase[3] != 0)
-        place = Signal.like(index)
         m.d.comb += [
-            place.eq(Mux(looks_up, index, word.b)),
             slot.addr.eq(Cat(place, self._slot[3])),
             load.addr.eq(Cat(self.slot.place, self.slot.slot)),
             load.data.eq(self.slot.word),
             load.en.eq(self.slot_stb),
         ]
-        m.submodules.event_memory = heard = Memory(
-            shape=signed(WORD), depth=EVENT_PLACES << THREAD_BITS, init=[], attrs=BLOCK_RAM
-        )
-        event, told = heard.read_port(), heard.write_port()
+        event, row = heard.read_port(), rows.read_port()
         m.d.comb += [
             event.addr.eq(Cat(word.b[:5], self._thread[3])),
-            told.en.eq(self._dispatcher.write_stb),
-            told.addr.eq(Cat(self._dispatcher.place, self._dispatcher.thread)),
-            told.data.eq(self._dispatcher.word),
+            row.addr.eq(Cat(word.b[:4], self._qp[3])),
         ]
-        # The memories come late in stage 4: which one counts is known before.
         of_row = word.space == Space.ROW
+        number = Mux(word.space == Space.NUMBER, word.b, 0).as_signed()
         sources = {
             "register": (word.space == Space.REGISTER, register),
             "slot": (word.space == Space.SLOT, slot.data),
             "event": (of_row & word.b[-1], event.data),
-            "row": (of_row & ~word.b[-1], self._rows(m)),
+            "row": (of_row & ~word.b[-1], row.data),
         }
-        number = Mux(word.space == Space.NUMBER, word.b, 0).as_signed()
-        value = Signal(signed(WORD), name="operand")
-        found: Value = delayed(m, number, 1, "number").as_signed()
-        for name, (wanted, data) in sources.items():
-            chosen = delayed(m, wanted, 1, f"from_{name}")
-            found = found | (data & chosen.replicate(WORD).as_signed())
-        m.d.comb += value.eq(found)
-        return value
+        return self._chosen(m, "last", delayed(m, number, 1, "number").as_signed(), sources)
 
-    def _rows(self, m: Module) -> Value:
-        """The row's word, in stage 4; the retirer's writes go before the host's."""
-        m.submodules.rows = rows = Memory(self.row_data, attrs=BLOCK_RAM)
-        read, keep = rows.read_port(), rows.write_port()
-        retirer, host = self._retirer, self.i_row
+    def _heard(self, m: Module) -> Memory:
+        """Words of each thread's event."""
+        m.submodules.event_memory = heard = Memory(
+            shape=signed(WORD), depth=EVENT_PLACES << THREAD_BITS, init=[], attrs=BLOCK_RAM
+        )
+        told = heard.write_port()
         m.d.comb += [
-            read.addr.eq(Cat(self._words[3].b[:4], self._qp[3])),
-            host.ready.eq(~retirer.write_stb),
+            told.en.eq(self._dispatcher.write_stb),
+            told.addr.eq(Cat(self._dispatcher.place, self._dispatcher.thread)),
+            told.data.eq(self._dispatcher.word),
         ]
+        return heard
+
+    def _rows(self, m: Module) -> Memory:
+        """Rows of all queue pairs; the retirer's writes go before the host's."""
+        m.submodules.rows = rows = Memory(self.row_data, attrs=BLOCK_RAM)
+        keep = rows.write_port()
+        retirer, host = self._retirer, self.i_row
+        m.d.comb += host.ready.eq(~retirer.write_stb)
         m.d.sync += [
             keep.en.eq(retirer.write_stb | host.valid),
             keep.addr.eq(Cat(host.payload.place, host.payload.qp)),
@@ -253,7 +281,7 @@ class Core(wiring.Component):
                 keep.addr.eq(Cat(retirer.place, retirer.qp)),
                 keep.data.eq(retirer.word),
             ]
-        return read.data
+        return rows
 
     def _decide(self, m: Module, a: Value, b: Value) -> None:
         """Branches, ends and traps, in stage 6; the simple unit."""

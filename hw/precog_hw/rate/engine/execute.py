@@ -4,7 +4,17 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 
-from precog_spec.engine.isa import OPS, REGISTERS, RIGHT_MOST, SMALL_BITS, WORD, Op, Shape
+from precog_spec.engine.isa import (
+    OPS,
+    REGISTERS,
+    RIGHT_MOST,
+    SMALL_BITS,
+    WORD,
+    ZEROS_AT,
+    ZEROS_BITS,
+    Op,
+    Shape,
+)
 
 from .simple import Simple
 from .threads import THREAD_BITS
@@ -26,7 +36,8 @@ class Word:
         self.rd = word[21:26]
         self.ra = word[16:21]
         self.space = word[14:16]
-        self.b = word[6:14]
+        self.memory = word[13]
+        self.b = word[6:13]
         self.c = word[:6]
 
 
@@ -102,8 +113,11 @@ def result(
         mantissa.root.eq(words[5].op == Op.RSQ),
     ]
     amount, limited = delayed(m, amount, 1, "amount"), delayed(m, limited, 1, "limited")
+    # What a factor says of its zeros counts for `Op.MLZ` alone.
+    zeros = b[ZEROS_AT : ZEROS_AT + ZEROS_BITS] & (words[5].op == Op.MLZ).replicate(ZEROS_BITS)
+    less = delayed(m, (words[5].c - zeros)[:_SHIFT_BITS], 1, "less")
     shift = Signal(_SHIFT_BITS, name="shift")
-    m.d.comb += shift.eq(Mux(right, amount, words[6].c))
+    m.d.comb += shift.eq(Mux(right, amount, less))
     with m.If(left):
         m.d.comb += shift.eq(~amount)
     with m.If(limits):
@@ -112,7 +126,7 @@ def result(
     other, shifts = Signal(signed(WORD), name="other"), Signal(name="shifts")
     op = words[7].op
     uses = {
-        "product": Cat(op == one for one in (Op.MUL, Op.MLR, Op.SHL, Op.SHR, *_SUMS)).any(),
+        "product": Cat(op == one for one in (Op.MUL, Op.MLR, Op.MLZ, Op.SHL, Op.SHR, *_SUMS)).any(),
         "saturates": op == Op.SLS,
         "quotient": op == Op.FRC,
         "mantissa": (op == Op.RCP) | (op == Op.RSQ),

@@ -19,6 +19,7 @@ from precog_spec.engine.isa import (
     THREADS,
     WHOLE_BITS,
     WORD,
+    ZEROS_AT,
 )
 from precog_spec.engine.tables import rsqrt_table
 
@@ -43,7 +44,7 @@ def delayed(m: Module, value: Value, cycles: int, name: str) -> Value:
 
 
 class Product(wiring.Component):
-    """A word times a small number, shifted right, perhaps rounded: `Op.MUL` and `Op.MLR`.
+    """A word times a small number, shifted right: `Op.MUL`, `Op.MLR`, which rounds, and `Op.MLZ`.
 
     ::
 
@@ -256,6 +257,7 @@ class Mantissa(wiring.Component):
     ::
 
         v ─► leading zeros, shift ─► table ─► fall * position ─► base - it ─► o
+                           └─────────────────────────────────────────────────►
 
     Latency: `zeros` 3 cycles; `o` 3 cycles in the second turn. Throughput: 1 a cycle.
 
@@ -265,13 +267,14 @@ class Mantissa(wiring.Component):
     root : In(1)
         1 / sqrt(v), not 1 / v.
     zeros : Out(5)
-    o : Out(17)
+    o : Out(31)
+        The mantissa; from bit 26 on `zeros`, of a root half of them.
     """
 
     v: In(unsigned(NORM_BITS))
     root: In(1)
     zeros: Out(5)
-    o: Out(unsigned(RECIPROCAL_BITS))
+    o: Out(unsigned(ZEROS_AT + 5))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -319,8 +322,9 @@ class Mantissa(wiring.Component):
         made = Signal(RECIPROCAL_BITS)
         m.d.sync += drop.eq((fall * place) >> _X_BITS)
         m.d.comb += made.eq((delayed(m, base, 1, "base") - drop) >> CHORD_GUARD_BITS)
+        places = delayed(m, Mux(root, zeros >> 1, zeros), THREADS, "places")
         m.d.comb += [
             self.zeros.eq(zeros),
-            self.o.eq(delayed(m, made, THREADS - 3, "made")),
+            self.o.eq(delayed(m, made, THREADS - 3, "made") | places << ZEROS_AT),
         ]
         return m

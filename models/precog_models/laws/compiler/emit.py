@@ -1,13 +1,14 @@
 """Steps become instructions: registers, slot memory, addresses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from precog_spec.engine.events import EVENT_FIELDS, ROW_OUTPUTS
 from precog_spec.engine.isa import (
     CODE_WORDS,
     DIRECT_WORDS,
     EVENT_AT,
+    NUMBER_BITS,
     ROW_WORDS,
     SLOT_WORDS,
     Instruction,
@@ -23,7 +24,7 @@ from .registers import allocate
 
 __all__ = ["Memory", "emit"]
 
-_NUMBERS = range(-128, 128)
+_NUMBERS = range(-1 << (NUMBER_BITS - 1), 1 << (NUMBER_BITS - 1))
 _EVENT_PLACES = {f"e.{name}": EVENT_AT + n for n, (name, _, _) in enumerate(EVENT_FIELDS)}
 _OUT_PLACES = {f"out.{name}": n for n, (name, _) in enumerate(ROW_OUTPUTS)}
 _FAR = 1 << 11
@@ -100,28 +101,31 @@ class Memory:
         places: Mapping[str, int] = {**self._row, **_EVENT_PLACES, **_OUT_PLACES}
         return Space.ROW, places[operand.name]
 
+    def first(self, operand: Operand, given: Mapping[Var, int]) -> tuple[bool, int]:
+        """Whether a first operand stands in memory, and its number."""
+        if isinstance(operand, Var):
+            return False, given[operand]
+        _, place = self.operand(operand)
+        return True, place if place < EVENT_AT else ROW_WORDS + place - EVENT_AT
+
 
 def _instruction(step: Step, given: Mapping[Var, int], memory: Memory) -> Instruction:
     rd = given[step.out] if step.out is not None else 0
+    in_memory, ra = False, 0
+    if step.b is not None:
+        in_memory, ra = memory.first(step.a, given)
     if step.op is Op.ST:
-        assert isinstance(step.a, Var)
         assert step.b is not None
-        return Instruction(Op.ST, 0, given[step.a], *memory.operand(step.b))
+        return Instruction(Op.ST, 0, ra, *memory.operand(step.b), memory=in_memory)
+    stores = step.store is not None and _stored(step.store, memory, rd)
     if step.op is Op.LDX:
-        assert isinstance(step.a, Var)
         assert isinstance(step.b, Mem)
         base = memory.table(step.b)
         low, high = base % DIRECT_WORDS, base // DIRECT_WORDS
-        stores = step.store is not None and _stored(step.store, memory, rd)
-        return Instruction(Op.LDX, rd, given[step.a], Space.SLOT, low, high, stores)
-    if step.b is None:
-        last, ra = step.a, 0
-    else:
-        assert isinstance(step.a, Var)
-        last, ra = step.b, given[step.a]
+        return Instruction(Op.LDX, rd, ra, Space.SLOT, low, high, stores, in_memory)
+    last = step.a if step.b is None else step.b
     place = (Space.REGISTER, given[last]) if isinstance(last, Var) else memory.operand(last)
-    stores = step.store is not None and _stored(step.store, memory, rd)
-    return Instruction(step.op, rd, ra, *place, step.c, stores)
+    return Instruction(step.op, rd, ra, *place, step.c, stores, in_memory)
 
 
 def _nothing(step: Step, given: Mapping[Var, int]) -> bool:
@@ -187,7 +191,7 @@ def emit(
         offset = starts[target] - place - 1
         assert 0 <= offset < _FAR
         one = code[place]
-        code[place] = Instruction(one.op, offset >> 6, one.ra, one.space, one.b, offset & 63)
+        code[place] = replace(one, rd=offset >> 6, c=offset & 63)
     return code, notes
 
 
@@ -207,7 +211,6 @@ def _branch(
     """A branch to the block that does not stand behind this one; of two, to the farther one."""
     branch = block.branch
     assert branch is not None
-    assert isinstance(branch.a, Var)
     op, to, other = branch.op, branch.yes, branch.no
     behind = places[block] + 1
     if places[other] != behind and (places[to] == behind or places[other] > places[to]):
@@ -216,7 +219,8 @@ def _branch(
     place = (Space.REGISTER, given[b]) if isinstance(b, Var) else memory.operand(b)
     notes[base + len(code)] = f"{branch.line}: {branch.text.strip('`')}"
     jumps.append((len(code), to))
-    code.append(Instruction(op, 0, given[branch.a], *place))
+    in_memory, ra = memory.first(branch.a, given)
+    code.append(Instruction(op, 0, ra, *place, memory=in_memory))
     if places[other] != behind:
         jumps.append((len(code), other))
         code.append(Instruction(Op.JMP))

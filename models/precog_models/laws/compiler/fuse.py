@@ -1,4 +1,7 @@
-"""Steps that one instruction does together: a sum and its shift, a result and its store."""
+"""Steps that one instruction does together.
+
+A sum and its shift; a product and a shift that leading zeros lessen; a result and its store.
+"""
 
 from collections.abc import Iterator
 from itertools import count
@@ -6,7 +9,9 @@ from itertools import count
 from precog_spec.engine.isa import LEFT_MOST, OPS, RESULTS, RIGHT_MOST, Op, Shape
 
 from .counts import definitions, uses
+from .factors import join_products, mask_mantissas
 from .ir import Block, Const, Function, Mem, Operand, Step, Var
+from .makers import makers
 
 __all__ = ["fuse"]
 
@@ -19,26 +24,17 @@ def fuse(function: Function) -> None:
     """Rewrite an optimised function in place."""
     for block in function.blocks:
         _masks(block)
+    join_products(function)
     _shifts(function)
+    mask_mantissas(function)
     serials = count(1)
     for block in function.blocks:
         _stores(block, serials)
 
 
-def _makers(block: Block) -> Iterator[tuple[Step, dict[Var, Step]]]:
-    """Each step, and the steps before whose results and operands are still what they were."""
-    made: dict[Var, Step] = {}
-    for step in block.steps:
-        yield step, made
-        if step.out is not None:
-            made = {v: one for v, one in made.items() if step.out not in (v, one.a, one.b)}
-            if step.out not in (step.a, step.b):
-                made[step.out] = step
-
-
 def _masks(block: Block) -> None:
     """``(x >> n) & mask`` becomes ``(x & (mask << n)) >> n``."""
-    for step, made in _makers(block):
+    for step, made in makers(block):
         mask = step.b
         if step.op is not Op.AND or step.c or not isinstance(mask, Const) or mask.value < 0:
             continue
@@ -65,7 +61,7 @@ def _shifts(function: Function) -> None:
     """A sum that is shifted, and has no other use, and a word of memory that is."""
     used, defined = uses(function), definitions(function)
     for block in function.blocks:
-        for step, made in _makers(block):
+        for step, made in makers(block):
             shift = _shift(step)
             if shift is None:
                 continue

@@ -7,18 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
-from precog_spec.engine.isa import Op
+from precog_spec.engine.events import EVENT_FIELDS
+from precog_spec.engine.isa import FIRST_EVENTS, Op
 
 from .counts import definitions, uses
 from .flow import merge, reached, shorten_ends, shortened
 from .fuse import fuse
-from .ir import Block, Branch, Const, Function, Operand, Step, Var
+from .ir import Block, Branch, Const, Function, Mem, Operand, Step, Var
 from .shared import share
 from .simplify import folded, settled, turned
 
 __all__ = ["optimise"]
 
 _Defs = dict[Var, frozenset[int]]
+_FIRST = {f"e.{name}" for name, _, _ in EVENT_FIELDS[:FIRST_EVENTS]}
 _ONE_OPERAND = (Op.MOV, Op.ABS, Op.RCP, Op.RSQ, Op.CLZ)
 
 
@@ -159,6 +161,12 @@ class _Loads:
         if step.op is Op.MOV and step.c == 0 and not isinstance(step.a, Var):
             self.held.setdefault(step.a, step.out)
 
+    def first(self, operand: Operand, near: Step | Branch) -> Operand:
+        """The operand as a first one: where it is, or in a register, which is loaded."""
+        if isinstance(operand, Mem) and (operand.name in _FIRST or operand.name.startswith("s.")):
+            return operand
+        return self.register(operand, near)
+
     def register(self, operand: Operand, near: Step | Branch) -> Var:
         """The operand's register; it is loaded, unless it is there."""
         if isinstance(operand, Var):
@@ -184,12 +192,12 @@ def _load(function: Function) -> None:
                 ready = isinstance(step.b, Var) or step.b in loads.held
                 if ready and not isinstance(step.a, Var):
                     turned(step)
-                step.a = loads.register(step.a, step)
+                step.a = loads.first(step.a, step)
             loads.append(step)
         if block.branch is not None:
             if not isinstance(block.branch.a, Var):
                 turned(block.branch)
-            block.branch.a = loads.register(block.branch.a, block.branch)
+            block.branch.a = loads.first(block.branch.a, block.branch)
         block.steps = loads.steps
         for after in block.successors():
             mine = entered.get(after, loads.held)

@@ -14,7 +14,9 @@ from precog_spec.engine.isa import (
     CODE_WORDS,
     DIRECT_WORDS,
     EVENT_AT,
+    FIRST_EVENTS,
     LEFT_MOST,
+    NUMBER_BITS,
     OPS,
     REGISTERS,
     RESULTS,
@@ -47,6 +49,7 @@ _LAYOUT = {
 }
 _SHIFTS = (Shape.SUM, Shape.COPY)
 _NO_SHIFT = 63  # to the left by nothing
+_NUMBER_MAX = (1 << (NUMBER_BITS - 1)) - 1
 
 
 def _between(text: str, what: str, most: int, least: int = 0) -> int:
@@ -74,7 +77,7 @@ def _place(text: str, memory: str, words: int) -> int:
 
 def _operand(text: str) -> tuple[Space, int]:
     if text.startswith("#"):
-        return Space.NUMBER, _between(text[1:], "number", 127, -128)
+        return Space.NUMBER, _between(text[1:], "number", _NUMBER_MAX, ~_NUMBER_MAX)
     if text.startswith("e."):
         if text[2:] not in _EVENT_NAMES:
             raise ValueError(f"event word must be one of {', '.join(_EVENT_NAMES)}, not {text!r}")
@@ -84,6 +87,20 @@ def _operand(text: str) -> tuple[Space, int]:
     if text.startswith("s["):
         return Space.ROW, _place(text, "s", ROW_WORDS)
     return Space.REGISTER, _register(text)
+
+
+def _first(text: str) -> tuple[bool, int]:
+    """Whether a first operand is in memory, and its number."""
+    space, place = _operand(text)
+    if space is Space.REGISTER:
+        return False, place
+    number = place if place < ROW_WORDS else ROW_WORDS + place - EVENT_AT
+    if space is not Space.ROW or number >= ROW_WORDS + FIRST_EVENTS:
+        last = _EVENT_NAMES[FIRST_EVENTS - 1]
+        raise ValueError(
+            f"first operand must be a register, s[word], or one of e.kind..e.{last}, not {text!r}"
+        )
+    return True, number
 
 
 def _target(text: str, here: int, labels: Mapping[str, int]) -> int:
@@ -117,10 +134,12 @@ def _instruction(rest: str, here: int, labels: Mapping[str, int]) -> Instruction
     shift = given.pop() if shape in _SHIFTS and given and given[-1][:2] in ("<<", ">>") else None
     if len(given) != len(layout):
         raise ValueError(f"{name} must have {len(layout)} operands, not {len(given)}")
-    fields = dict.fromkeys(_WORDS, 0)
+    fields, memory = dict.fromkeys(_WORDS, 0), False
     for part, text in zip(layout, given, strict=True):
-        if part in ("rd", "ra"):
-            fields[part] = _register(text)
+        if part == "rd":
+            fields["rd"] = _register(text)
+        elif part == "ra":
+            memory, fields["ra"] = _first(text)
         elif part == "b":
             fields["space"], fields["b"] = _operand(text)
         elif part == "shift":
@@ -136,8 +155,8 @@ def _instruction(rest: str, here: int, labels: Mapping[str, int]) -> Instruction
             fields["space"], fields["b"] = Space.ROW, _place(text, part, ROW_WORDS)
     if shift is not None:
         fields["c"] = _shift(shift)
-    space = Space(fields["space"])
-    return Instruction(op, fields["rd"], fields["ra"], space, fields["b"], fields["c"], stores)
+    values = (Space(fields["space"]), fields["b"], fields["c"], stores, memory)
+    return Instruction(op, fields["rd"], fields["ra"], *values)
 
 
 def assemble(text: str) -> list[Instruction]:
@@ -182,11 +201,19 @@ def _shown(space: Space, b: int) -> str:
     return f"e.{_EVENT_NAMES[b - EVENT_AT]}"
 
 
+def _shown_first(one: Instruction) -> str:
+    if not one.memory:
+        return f"r{one.ra}"
+    if one.ra < ROW_WORDS:
+        return f"s[{one.ra}]"
+    return f"e.{_EVENT_NAMES[one.ra - ROW_WORDS]}"
+
+
 def disassemble(one: Instruction, here: int) -> str:
     """Text of the instruction at address `here`; a branch's label is ``at`` and the address."""
     parts = {
         "rd": f"r{one.rd}",
-        "ra": f"r{one.ra}",
+        "ra": _shown_first(one),
         "b": "",
         "p": f"p[{one.base}]",
         "s": f"s[{one.b}]",

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from precog_spec.engine.isa import (
     DIRECT_WORDS,
     EVENT_AT,
+    NUMBER_BITS,
     OPS,
     REGISTERS,
     RESULTS,
@@ -15,6 +16,7 @@ from precog_spec.engine.isa import (
     ROW_WORDS,
     SLOT_WORDS,
     WORD,
+    ZEROS_AT,
     Op,
     Shape,
     Space,
@@ -43,6 +45,7 @@ _OPS = len(Op)
 _HAS_RESULT = np.array([OPS[op].shape in RESULTS for op in Op])
 _SHIFTS = np.array([OPS[op].shape in (Shape.SUM, Shape.COPY) for op in Op])
 _EVENT_WORDS = EVENT_AT
+_NUMBER_MASK = (1 << NUMBER_BITS) - 1
 _SHIFT_MASK = 63
 _SHIFT_MAX = WORD - 1
 
@@ -50,7 +53,7 @@ _SHIFT_MAX = WORD - 1
 (_DONE, _ILLEGAL, _OVERRUN, _FELL) = (int(status) for status in Status)
 (_END, _ADD, _SUB, _RSB, _AND, _MIN, _MAX, _SHL, _SHR, _SLS, _SEQ, _SNE, _SLT, _SGE) = range(14)
 (_MOV, _ABS, _MUL, _MLR, _FRC, _RCP, _RSQ, _CLZ, _LDX, _ST) = range(14, 24)
-(_BEQ, _BNE, _BLT, _BGE, _JMP) = range(24, 29)
+(_BEQ, _BNE, _BLT, _BGE, _JMP, _MLZ) = range(24, 30)
 
 
 @njit
@@ -96,10 +99,12 @@ def _unit(op: int, a: int, b: int, c: int) -> int:
         result = product(a, b, c, True)
     elif op == _FRC:
         result = fraction(a, b)
+    elif op == _MLZ:
+        result = product(a, b, (c - (b >> ZEROS_AT)) & _SHIFT_MASK, False)
     elif op == _RCP:
-        result = reciprocal(b)
+        result = reciprocal(b) | zeros(b) << ZEROS_AT
     elif op == _RSQ:
-        result = rsqrt(b)
+        result = rsqrt(b) | (zeros(b) >> 1) << ZEROS_AT
     elif op == _CLZ:
         result = zeros(b)
     elif op == _ABS:
@@ -171,15 +176,17 @@ def run(
         word = code[place]
         op, rd, ra = word >> 26 & 31, word >> 21 & 31, word >> 16 & 31
         stores = word >> 31 & 1
-        space, number, c = word >> 14 & 3, word >> 6 & 255, word & 63
+        space, number, c = word >> 14 & 3, word >> 6 & _NUMBER_MASK, word & 63
         if op >= _OPS or (stores and not _HAS_RESULT[op]):
             return _ILLEGAL, turns, 0
         turns += _TURNS[op]
         if turns > budget:
             return _OVERRUN, turns, 0
         a = registers[ra]
+        if word >> 13 & 1:
+            a = row[ra] if ra < ROW_WORDS else event[ra - ROW_WORDS]
         if space == _NUMBER:
-            b = narrow(number, 8)
+            b = narrow(number, NUMBER_BITS)
         elif space == _SLOT:
             b = slot[number]
         elif space == _ROW:
@@ -197,7 +204,7 @@ def run(
             result = a
             after[number % ROW_WORDS] = a
             stored |= 1 << (number % ROW_WORDS)
-        elif op >= _BEQ:
+        elif _BEQ <= op <= _JMP:
             if _taken(op, a, b):
                 place += rd << 6 | c
                 result = 1

@@ -39,7 +39,7 @@ def page() -> str:
     ]
     spaces = [
         (int(isa.Space.REGISTER), "`r0`..`r31`", "registers"),
-        (int(isa.Space.NUMBER), "`#-128`..`#127`", "a number"),
+        (int(isa.Space.NUMBER), "`#-64`..`#63`", "a number"),
         (int(isa.Space.SLOT), f"`p[0]`..`p[{isa.DIRECT_WORDS - 1}]`", "parameters and constants"),
         (int(isa.Space.ROW), f"`s[0]`..`s[{isa.ROW_WORDS - 1}]`", "row of the queue pair"),
         (int(isa.Space.ROW), f"`e.name`, from {isa.EVENT_AT} on", "words of the event"),
@@ -52,10 +52,12 @@ def page() -> str:
 
 {introduction}
 
-An instruction's 32 bits are `stores[31] op[30:26] rd[25:21] ra[20:16] space[15:14] b[13:6]
-c[5:0]`; `stores` is the text's `!`. A branch's offset from the next instruction is `rd` above `c`,
-a shift is `c`, a table's base is `c` above `b`. In text, a sum's shift is `>>3` or `<<8`. A turn is
-{isa.THREADS} cycles; a core runs {isa.THREADS} events at once. A program has
+An instruction's 32 bits are `stores[31] op[30:26] rd[25:21] ra[20:16] space[15:14] memory[13]
+b[12:6] c[5:0]`; `stores` is the text's `!`. With `memory` the first operand is no register: `ra` is
+0 to {isa.ROW_WORDS - 1} for a word of the row, `s[0]` to `s[{isa.ROW_WORDS - 1}]`, and more for the
+first {isa.FIRST_EVENTS} words of the event. A branch's offset from the next instruction is `rd`
+above `c`, a shift is `c`, a table's base is `c` above `b`. In text, a sum's shift is `>>3` or
+`<<8`. A turn is {isa.THREADS} cycles; a core runs {isa.THREADS} events at once. A program has
 {isa.CODE_WORDS} instructions and {isa.SLOT_WORDS} words at most, a row {isa.ROW_WORDS} words:
 {outputs}, then the law's state. There are {isa.SLOTS} programs; each may have an entry for
 {entries}.

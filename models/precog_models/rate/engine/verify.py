@@ -38,7 +38,7 @@ def successors(code: Sequence[Instruction], here: int) -> tuple[int, ...]:
 def read_registers(one: Instruction) -> tuple[int, ...]:
     """Registers that an instruction reads."""
     shape = OPS[one.op].shape
-    first = (one.ra,) if shape in _READS_A else ()
+    first = (one.ra,) if shape in _READS_A and not one.memory else ()
     return (*first, one.b) if shape in _HAS_B and one.space is Space.REGISTER else first
 
 

@@ -34,7 +34,7 @@ def _random_slot(rng: random.Random) -> Slot:
     entries = {}
     for kind in rng.sample(range(6), 3):
         entries[kind] = len(code)
-        code += [Instruction(Op.MOV, n, 0, Space.SLOT, rng.randrange(256)) for n in range(8)]
+        code += [Instruction(Op.MOV, n, 0, Space.SLOT, rng.randrange(128)) for n in range(8)]
         code += random_code(rng, 40, registers=8)
     verify(code, entries.values())
     return Slot([one.encoded() for one in code], entries, [_any_word(rng) for _ in range(512)])

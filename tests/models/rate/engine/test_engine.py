@@ -37,8 +37,8 @@ def _fraction(a: int, b: int) -> int:
 
 
 def _shifted(value: int, c: int) -> int:
-    """A sum's shift: to the left from 48 on, by what the number lacks of 63."""
-    return _signed(value) >> c if c < 48 else _signed(value) << (63 - c)
+    """A sum's shift: to the left from 39 on, by what the number lacks of 63."""
+    return _signed(value) >> c if c < 39 else _signed(value) << (63 - c)
 
 
 #: What an instruction gives for ra, b and its shift, in unbounded integers.
@@ -60,7 +60,10 @@ _MEANING: dict[Op, Callable[[int, int, int], int]] = {
     Op.ABS: lambda a, b, c: _shifted(abs(b), c),
     Op.MUL: lambda a, b, c: _product(a, b, c, False),
     Op.MLR: lambda a, b, c: _product(a, b, c, True),
+    Op.MLZ: lambda a, b, c: _product(a, b, (c - ((b >> 26) % 64)) % 64, False),
     Op.FRC: lambda a, b, c: _fraction(a, b),
+    Op.RCP: lambda a, b, c: reciprocal(b) + (zeros(b) << 26),
+    Op.RSQ: lambda a, b, c: rsqrt(b) + (zeros(b) // 2 << 26),
     Op.CLZ: lambda a, b, c: min(32 - (b % (1 << 32)).bit_length(), 31),
 }
 
@@ -141,14 +144,16 @@ def test_the_longest_path_is_the_longest(seed: int) -> None:
         ("\nadd r1, r2", "line 2: add must have 3 operands, not 2"),
         ("add r1, 7, #1", "line 1: operand must be a register r0..r31, not '7'"),
         ("mov r32, #1", r"line 1: register must be in 0\.\.31, not 32"),
-        ("mov r1, #200", r"line 1: number must be in -128\.\.127, not 200"),
+        ("mov r1, #64", r"line 1: number must be in -64\.\.63, not 64"),
+        ("add r1, p[3], r2", r"line 1: first operand must be a register, s\[word\], or one of e"),
+        ("add r1, e.held, r2", r"one of e\.kind\.\.e\.mtu, not 'e\.held'"),
         ("mov r1, #x", "line 1: number must be a number, not 'x'"),
-        ("mov r1, p[256]", r"line 1: word of p must be in 0\.\.255, not 256"),
+        ("mov r1, p[128]", r"line 1: word of p must be in 0\.\.127, not 128"),
         ("mov r1, e.foo", "line 1: event word must be one of kind, now"),
         ("st p[1], r1", r"line 1: operand must be s\[word\], not 'p\[1\]'"),
         ("mul r1, r2, r3, 64", r"line 1: shift must be in 0\.\.63, not 64"),
-        ("add r1, r2, r3, >>48", r"line 1: shift to the right must be in 0\.\.47, not 48"),
-        ("mov r1, r2, <<16", r"line 1: shift to the left must be in 0\.\.15, not 16"),
+        ("add r1, r2, r3, >>39", r"line 1: shift to the right must be in 0\.\.38, not 39"),
+        ("mov r1, r2, <<25", r"line 1: shift to the left must be in 0\.\.24, not 25"),
         ("beq! r1, r2, at1", "line 1: beq must have no !: it has no result"),
         ("jmp no", "line 1: target must be a label of the program, not 'no'"),
         ("a: end\njmp a", "line 2: target must lie further down: a is at 0"),
@@ -205,7 +210,7 @@ def test_traps_change_nothing() -> None:
         code = np.array([*start, *tail], dtype=np.int64)
         assert run(code, 0, slot, row, event, budget, trace)[0] == status
         assert row[3] == (9 if status is Status.DONE else 3)
-    with pytest.raises(ValueError, match=r"operation must be in 0\.\.28, not 31"):
+    with pytest.raises(ValueError, match=r"operation must be in 0\.\.29, not 31"):
         Instruction.decoded(63 << 26)
     with pytest.raises(ValueError, match="BNE has no result that goes to a row"):
         Instruction.decoded(1 << 31 | Op.BNE << 26)
