@@ -3,9 +3,11 @@
 Golden model `precog_models.predict.lstm.head`.
 """
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from typing import NamedTuple
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
+from amaranth.lib.memory import Memory, ReadPort
 from amaranth.lib.wiring import In, Out
 
 from precog_spec.config import NicConfig
@@ -20,6 +22,15 @@ from .weights import add_head_biases, add_head_shifts, add_head_weights, pick_un
 __all__ = ["LinearHead"]
 
 _SUM_BITS = 30  # 16 products of 24 bits, and the bias shifted left by at most 10
+
+
+class _Further(NamedTuple):
+    """Outputs after the first: whether there are any, the output, the group, the final slot."""
+
+    on: Signal
+    output: Signal
+    group: Signal
+    copied: data.View
 
 
 class LinearHead(wiring.Component):
@@ -87,25 +98,78 @@ class LinearHead(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, sizes = self._config, Sizes(self._config)
-        columns, sub = config.columns, sizes.sub_bits
         delay = Delays(m)
+        final = self.row.valid & self.row.done & self.row.final
+        get = self._copy(m, final)
+        go, begin, more = self._further(m, final)
+        beat = self._beat(m, go, more)
+        # Said a cycle ahead: some of these memories are LUT RAM.
+        taps = tap(m, config, self, ~(more.on | begin | self.soon), ahead=True)
+        weights = add_head_weights(m, config, self.load, taps)
+        biases = add_head_biases(m, config, self.load, taps)
+        shifts = add_head_shifts(m, config, self.load, taps)
+        if taps is not None:
+            m.d.comb += self.scrubbed.eq(taps.answer())
+        m.d.comb += [
+            weights.addr.eq(Cat(beat.group[sizes.sub_bits :], beat.output, beat.set)),
+            biases.addr.eq(Cat(beat.output[1:], beat.set)),
+            shifts.addr.eq(Cat(beat.output[3:], beat.set)),
+        ]
 
-        # A copy of the vector, for the outputs after the first.
+        # Stage 1: the hidden values of a further output.
+        m.d.comb += [
+            self.inject_en.eq(delay(go, 1, reset=True)),
+            get.addr.eq(delay(more.group, 1)),
+            self.inject.as_value().eq(get.data),
+        ]
+
+        # Stages 2, 3: products. Stage 3: the start value, bias and half an LSB.
+        beat_1 = delay(beat, 1)
+        products = self._products(m, weights.data, beat_1)
+        bias, shift = Signal(signed(16), reset_less=True), Signal(3, reset_less=True)
+        start = Signal(signed(_SUM_BITS), reset_less=True)
+        m.d.sync += [
+            bias.eq(biases.data.word_select(beat_1.output[0], 16).as_signed()),
+            shift.eq(shifts.data.word_select(beat_1.output[:3], 4)),
+            start.eq(Cat(Const(0b100, 3), bias).as_signed() << shift),
+        ]
+        product = self._tree_sum(m, products)
+        at = 3 + self._tree
+        total = Signal(signed(_SUM_BITS), reset_less=True)
+        adding, start = delay(beat, at), delay(start, self._tree)
+        with m.If(adding.en):
+            m.d.sync += total.eq(Mux(adding.first, start, total) + product)
+        shifted = Signal(signed(_SUM_BITS - 3), reset_less=True)
+        m.d.sync += shifted.eq(total[3:].as_signed() >> delay(shift, at - 1))
+
+        result = delay(beat, at + 2)
+        store = delay(beat.en, at + 2, reset=True) & delay(beat, at + 2).last
+        self._store(m, shifted, result, store)
+        m.d.comb += [self.done.eq(store & result.end), self.done_job.eq(result.job)]
+        return m
+
+    def _copy(self, m: Module, final: Value) -> ReadPort:
+        """A copy of the vector, for the outputs after the first; its read port."""
+        columns = self._config.columns
         m.submodules.copy = copy = Memory(
             shape=columns * Fmt.H.width, depth=HIDDEN // columns, init=[]
         )
         put, get = copy.write_port(), copy.read_port(domain="comb")
-        final = self.row.valid & self.row.done & self.row.final
         m.d.comb += [
             put.en.eq(final),
             put.addr.eq(self.row.group),
             put.data.eq(self.h.as_value()),
         ]
+        return get
+
+    def _further(self, m: Module, final: Value) -> tuple[Signal, Signal, _Further]:
+        """Further outputs: one is taken up in this cycle, they begin; where they are."""
+        sizes = Sizes(self._config)
         again = Signal()
         m.d.comb += self.busy.eq(again)
         output = Signal(range(MAX_OUTPUTS))
         group = Signal(sizes.group_bits)
-        copied = Signal(slot_layout(config), reset_less=True)
+        copied = Signal(slot_layout(self._config), reset_less=True)
         last_group = group == sizes.groups - 1
         # The windows to come send their hidden values down the same path, and go first.
         go = Signal()
@@ -120,13 +184,16 @@ class LinearHead(wiring.Component):
             m.d.sync += copied.eq(self.row)
         with m.If(begin):
             m.d.sync += [again.eq(1), output.eq(1), group.eq(0)]
+        return go, begin, _Further(again, output, group, copied)
 
-        # Stage 0 is two cycles before `row`: addresses.
+    def _beat(self, m: Module, go: Signal, more: _Further) -> data.View:
+        """Stage 0, two cycles before `row`: what the memories are to read."""
+        sizes = Sizes(self._config)
         beat = Signal(
             data.StructLayout(
                 {
                     "en": 1,
-                    "set": config.set_bits,
+                    "set": self._config.set_bits,
                     "job": 2,
                     "output": 4,
                     "group": sizes.group_bits,
@@ -136,61 +203,36 @@ class LinearHead(wiring.Component):
                 }
             )
         )
-        now_final = self.early.valid & self.early.done & self.early.final
+        early, again = self.early, more.on
         m.d.comb += [
-            beat.en.eq(go | now_final),
-            beat.set.eq(Mux(again, copied.set, self.early.set)),
-            beat.job.eq(Mux(again, copied.job, self.early.job)),
-            beat.output.eq(Mux(again, output, 0)),
-            beat.group.eq(Mux(again, group, self.early.group)),
+            beat.en.eq(go | (early.valid & early.done & early.final)),
+            beat.set.eq(Mux(again, more.copied.set, early.set)),
+            beat.job.eq(Mux(again, more.copied.job, early.job)),
+            beat.output.eq(Mux(again, more.output, 0)),
+            beat.group.eq(Mux(again, more.group, early.group)),
             beat.first.eq(beat.group == 0),
             beat.last.eq(beat.group == sizes.groups - 1),
             beat.end.eq(
-                beat.last & (beat.output == Mux(again, copied.outputs, self.early.outputs))
+                beat.last & (beat.output == Mux(again, more.copied.outputs, early.outputs))
             ),
         ]
-        en = beat.en
-        # Said a cycle ahead: some of these memories are LUT RAM.
-        taps = tap(m, config, self, ~(again | begin | self.soon), ahead=True)
-        weights = add_head_weights(m, config, self.load, taps)
-        biases = add_head_biases(m, config, self.load, taps)
-        shifts = add_head_shifts(m, config, self.load, taps)
-        if taps is not None:
-            m.d.comb += self.scrubbed.eq(taps.answer())
-        m.d.comb += [
-            weights.addr.eq(Cat(beat.group[sub:], beat.output, beat.set)),
-            biases.addr.eq(Cat(beat.output[1:], beat.set)),
-            shifts.addr.eq(Cat(beat.output[3:], beat.set)),
-        ]
+        return beat
 
-        # Stage 1: the hidden values of a further output.
-        m.d.comb += [
-            self.inject_en.eq(delay(go, 1, reset=True)),
-            get.addr.eq(delay(group, 1)),
-            self.inject.as_value().eq(get.data),
-        ]
-
-        # Stages 2, 3: products. Stage 3: the start value, bias and half an LSB.
-        beat_1 = delay(beat, 1)
+    def _products(self, m: Module, word: Value, beat: data.View) -> list[Signal]:
+        """A product of each column, two cycles later."""
+        config = self._config
         products = []
-        for column in range(columns):
+        for column in range(config.columns):
             weight = Signal(signed(8), name=f"wl_{column}", reset_less=True)
-            m.d.sync += weight.eq(
-                pick_unit(weights.data, 8, config, beat_1.group[:sub], column).as_signed()
-            )
+            unit = pick_unit(word, 8, config, beat.group[: Sizes(config).sub_bits], column)
+            m.d.sync += weight.eq(unit.as_signed())
             m.submodules[f"mult_{column}"] = mult = Multiplier(8, Fmt.H.width, dsp=config.dsp)
             m.d.comb += [mult.a.eq(weight), mult.b.eq(self.h[column])]
             products.append(mult.p)
-        bias, shift = Signal(signed(16), reset_less=True), Signal(3, reset_less=True)
-        start = Signal(signed(_SUM_BITS), reset_less=True)
-        m.d.sync += [
-            bias.eq(biases.data.word_select(beat_1.output[0], 16).as_signed()),
-            shift.eq(shifts.data.word_select(beat_1.output[:3], 4)),
-            start.eq(Cat(Const(0b100, 3), bias).as_signed() << shift),
-        ]
+        return products
 
-        # The adder tree and the sum over the groups.
-        terms = products
+    def _tree_sum(self, m: Module, terms: list[Signal]) -> Signal:
+        """Their sum, a cycle later for each level of the tree."""
         while len(terms) > 1:
             pairs: list[Signal] = []
             for a, b in zip(terms[0::2], terms[1::2], strict=True):
@@ -198,20 +240,12 @@ class LinearHead(wiring.Component):
                 m.d.sync += pair.eq(a + b)
                 pairs.append(pair)
             terms = pairs
-        at = 3 + self._tree
-        total = Signal(signed(_SUM_BITS), reset_less=True)
-        adding, start = delay(beat, at), delay(start, self._tree)
-        with m.If(adding.en):
-            m.d.sync += total.eq(Mux(adding.first, start, total) + terms[0])
-        shifted = Signal(signed(_SUM_BITS - 3), reset_less=True)
-        m.d.sync += shifted.eq(total[3:].as_signed() >> delay(shift, at - 1))
+        return terms[0]
+
+    def _store(self, m: Module, shifted: Signal, result: data.View, store: Value) -> None:
+        """Saturates a sum to an output, and keeps it until its job is read."""
         fits = shifted[15:].all() | ~shifted[15:].any()
         limit = Cat((~shifted[-1]).replicate(15), shifted[-1])
-
-        result, store = (
-            delay(beat, at + 2),
-            delay(en, at + 2, reset=True) & delay(beat, at + 2).last,
-        )
         for n in range(MAX_OUTPUTS):
             memory = Memory(shape=Fmt.OUT.width, depth=JOBS, init=[])
             m.submodules[f"out_{n}"] = memory
@@ -223,5 +257,3 @@ class LinearHead(wiring.Component):
                 read.addr.eq(self.job),
                 self.out[n].eq(read.data.as_signed()),
             ]
-        m.d.comb += [self.done.eq(store & result.end), self.done_job.eq(result.job)]
-        return m
