@@ -3,10 +3,11 @@
 Any device that takes samples from the host serves: the golden NIC (``emu:``) and the Verilated RTL
 (``sim:``) are set up by the same driver calls, and the simulator calls both through the same C
 function type, so that a run with one can be compared with a run with the other, event for event.
-DCQCN is told notifications, bytes sent and passing time too, by a second function.
+DCQCN is told notifications, bytes sent and passing time too, by further functions.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,16 @@ from numpy.typing import NDArray
 
 from precog_host.device import Device
 from precog_host.driver.forecast import ForecastDriver
+from precog_host.driver.law import STANDARD
 from precog_host.driver.profiler import ProfilerDriver
 from precog_host.emulator.device import Emulator
 from precog_models.forecast.forecaster import Settings
 from precog_models.image import Image
-from precog_models.law_presets import DCQCN_PRESETS, DcqcnPreset
+from precog_models.laws.compiler.compile import compile_law
+from precog_models.laws.compiler.load import load
 from precog_models.nic_queues import QUEUE_ADDRESS, VISIT_ADDRESS, follow
 from precog_models.presets import law_preset
+from precog_models.rate.engine.program import Program
 from precog_models.rate.receiver_block import ReceiverBlock
 from precog_models.tree_image import TreeImage
 from precog_sim.network import (
@@ -45,6 +49,7 @@ from precog_spec.contract import (
     PROFILE_INPUTS,
     SAMPLE_FIELDS,
     Flag,
+    Fmt,
 )
 from precog_spec.receiver_fields import BASE_QUOTA
 from precog_spec.registers.receiver import RECEIVER_PARAMETERS
@@ -59,6 +64,7 @@ __all__ = [
 ]
 
 _QUEUE_SLOT = 1  # of the queue model; samples' models have slot 0
+_LAW_SLOT = 0  # of a law that is a program
 _TICK_PS = 1000  # of the samples and rates that the simulator exchanges with a device
 _NAMES = tuple(name for name, _ in (*SAMPLE_FIELDS, *DECISION_FIELDS))
 _FLAGS = _NAMES.index("flags")
@@ -74,7 +80,9 @@ class LoopSetup:
     preset : str
         Law preset (`precog_models.presets`): the constants of pid and predpid, and rate limits.
     algorithm : str
-        ``"fixed"``, ``"pid"``, ``"predpid"``, ``"timely"`` or ``"dcqcn"``.
+        ``"fixed"``, ``"pid"``, ``"predpid"``, ``"timely"`` or ``"dcqcn"``. The last two are
+        programs on a device with a law engine, and are loaded into its slot 0. The engine's
+        threshold is out of reach then, so that the law alone decides.
     target_us : float, optional
         A fixed RTT target instead of the preset's.
     image : Image, optional
@@ -90,6 +98,8 @@ class LoopSetup:
         Constants of those laws (`precog_models.law_presets`).
     parameters : tuple of (str, float)
         Parameters by the device's names, in place of the presets'.
+    law_values : tuple of (str, float)
+        Parameters of the law's program in place of its preset's.
     scores : Scores, optional
         Senders make congestion scores, and PSCHED moves the law's rates by them; it judges them by
         the scores' own budget.
@@ -113,6 +123,7 @@ class LoopSetup:
     timely: str = "precog"
     dcqcn: str = "vendor"
     parameters: tuple[tuple[str, float], ...] = ()
+    law_values: tuple[tuple[str, float], ...] = ()
     scores: Scores | None = None
     queue_model: Image | TreeImage | None = None
     psched: str = "precog"
@@ -126,6 +137,34 @@ class LoopSetup:
     def forecasts(self) -> bool:
         """Whether the device forecasts send queues."""
         return self.scores is not None and self.scores.source in QUEUE_SOURCES
+
+    def is_program(self, device: Device) -> bool:
+        """Whether the law is a program on `device`.
+
+        Raises
+        ------
+        ValueError
+            It is none, and there are values for one.
+        """
+        program = device.law is not None and self.algorithm in STANDARD
+        if self.law_values and not program:
+            raise ValueError(
+                f"law_values must be left out where {self.algorithm} is no program: they are of "
+                "one on a device with a law engine"
+            )
+        return program
+
+    @property
+    def _constants(self) -> dict[str, str]:
+        """The law's preset by its name, if the law is timely or dcqcn."""
+        presets = {"timely": self.timely, "dcqcn": self.dcqcn}
+        return {name: one for name, one in presets.items() if name == self.algorithm}
+
+    def _values(self, tick_ps: int) -> dict[str, int | list[int]]:
+        """Parameters of the law's program."""
+        preset = self._constants[self.algorithm]
+        law = load(self.algorithm)
+        return law.integers(preset, tick_ps, **dict(self.law_values))
 
     def start_gbps(self, flows: int) -> tuple[float, ...]:
         """The rates at which the flows start, Gb/s.
@@ -160,21 +199,24 @@ class LoopSetup:
             raise ValueError(
                 f"flows must be at most the device's {device.sizes.qps} queue pairs, not {flows}"
             )
+        program = self.is_program(device)
+        logic = {} if program else self._constants
         parameters = device.shared.planned(
             self.preset,
-            timely=self.timely if self.algorithm == "timely" else None,
-            dcqcn=self.dcqcn if self.algorithm == "dcqcn" else None,
+            timely=logic.get("timely"),
+            dcqcn=logic.get("dcqcn"),
             psched=self.psched if self.scores else None,
             **({"psched_delay_us": self.scores.budget_us} if self.scores else {}),
             **dict(self.parameters),
         )
+        values = self._values(device.tick_ps) if program else {}
         if self.image is not None:
             device.model.check(self.image, slot=0)
         planned = [
             device.qp(number).planned(
                 preset=self.preset,
                 enable=True,
-                algorithm=self.algorithm,
+                algorithm=f"law:{_LAW_SLOT}" if program else self.algorithm,
                 target_us=self.target_us,
                 min_gbps=self.min_gbps,
                 init_gbps=start,
@@ -187,6 +229,10 @@ class LoopSetup:
             for number, start in enumerate(self.start_gbps(flows))
         ]
         device.shared.write(parameters)
+        if program:
+            assert device.law is not None
+            device.law.load(_program(self.algorithm), values, slot=_LAW_SLOT)
+            device.law.configure(threshold_ticks=Fmt.RTT.max)
         if self.image is not None:
             device.model.load(self.image, slot=0)
         for number, config in enumerate(planned):
@@ -242,24 +288,24 @@ class LoopSetup:
     def control(
         self,
         flows: int,
-        function: int,
-        event_function: int,
-        handle: int,
+        functions: "DeviceFunctions",
         queues: QueueCalls | None = None,
         receivers: tuple[int, int] = (0, 0),
+        *,
+        program: bool = False,
     ) -> Loop:
         """The plug-in by which the network asks and tells the device, by its functions."""
-        told = _told(DCQCN_PRESETS[self.dcqcn]) if self.algorithm == "dcqcn" else {}
+        told = self._told(functions, program) if self.algorithm == "dcqcn" else {}
         like: dict[str, CongestionControl] = {
             "timely": Timely(),  # headers and marking are the same under each of its presets
             "dcqcn": Dcqcn(preset=self.dcqcn),
         }
         return Loop(
             flow_gbps=self.start_gbps(flows),
-            function=function,
-            handle=handle,
+            function=functions.decide,
+            handle=functions.handle,
             like=like.get(self.algorithm),
-            event_function=event_function if told or self.scores else 0,
+            event_function=functions.happen if told or self.scores else 0,
             tell_marks=bool(told),
             scores=self.scores,
             queues=queues,
@@ -267,19 +313,28 @@ class LoopSetup:
             **told,
         )
 
+    def _told(self, functions: "DeviceFunctions", program: bool) -> dict[str, Any]:
+        """What DCQCN must be told besides notifications, as arguments of `Loop`.
 
-def _told(preset: DcqcnPreset) -> dict[str, Any]:
-    """What DCQCN must be told besides notifications, as arguments of `Loop`.
+        The decrease check and the increase timer move rates, so their lateness must be small
+        against their periods. Alpha's clock is left out: it acts only when a cut reads it, and what
+        it missed is made up for then, exactly. A program hears of bytes as of acknowledgements.
+        """
+        law = load("dcqcn")
+        values = {one.name: one.default for one in law.parameters}
+        values |= {**law.presets[self.dcqcn].values, **dict(self.law_values)}
+        periods = [us for us in (values["cut_ticks"], values["rate_ticks"]) if us > 0]
+        counts = values["byte_count"] > 0
+        return {
+            "tell_bytes": counts and not program,
+            "ack_function": functions.acknowledge if counts and program else 0,
+            "sweep_us": min(periods, default=0.0) / _SWEEPS,
+        }
 
-    The decrease check and the increase timer move rates, so their lateness must be small against
-    their periods. Alpha's clock is left out: it acts only when a cut reads it, and what it missed
-    is made up for then, exactly.
-    """
-    periods = [us for us in (preset.cut_us, preset.rate_us) if us > 0]
-    return {
-        "tell_bytes": preset.byte_count > 0,
-        "sweep_us": min(periods, default=0.0) / _SWEEPS,
-    }
+
+@cache
+def _program(law: str) -> Program:
+    return compile_law(load(law)).program
 
 
 @dataclass(frozen=True)
@@ -362,7 +417,6 @@ def run_in_loop(
         )
     flows = len(scenario.flows)
     functions = device_functions(device)
-    entry = functions.decide, functions.happen, functions.handle
     check_timing(timing)
     if setup.forecasts:
         setup.check_forecasts(device)
@@ -373,7 +427,13 @@ def run_in_loop(
         setup.apply_forecasts(device, flows, period * _TICK_PS * 1e-6)
         queues = _queue_calls(device, period * _TICK_PS)
     receivers = _receivers(flows)
-    control = setup.control(flows, *entry, queues, (ReceiverBlock.ADDRESS, receivers.handle))
+    control = setup.control(
+        flows,
+        functions,
+        queues,
+        (ReceiverBlock.ADDRESS, receivers.handle),
+        program=setup.is_program(device),
+    )
     result = run(scenario, control, timing=timing, seed=seed, record=record or Record(log=True))
     if isinstance(device.transport, Emulator) and len(result.log):
         device.transport.account(result.log[:, len(SAMPLE_FIELDS) :])

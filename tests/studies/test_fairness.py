@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from precog_host.device import Device
+from precog_host.driver.law import LawDriver
+from precog_models.laws.compiler.load import load
 from precog_sim.loop import LoopSetup, compare, run_in_loop
 from precog_sim.network import Fixed, Flow, Loop, Record, Result, incast, jain, run
 from precog_studies.fairness import __main__ as command
@@ -20,7 +22,7 @@ _SHORT_US = 2_000.0
 
 
 def _run(case: Case, seed: int = 0) -> Result:
-    return command.run_case(case, "emu:", seed=seed, log=True)
+    return command.run_case(case, command.device_of("emu", case), seed=seed, log=True)
 
 
 def _of_two(law: str = "pid", **changes: float) -> Case:
@@ -30,13 +32,14 @@ def _of_two(law: str = "pid", **changes: float) -> Case:
 @pytest.mark.parametrize("law", _LAWS)
 def test_two_flows_start_at_70_and_30_percent_of_the_line(law: str) -> None:
     case = _of_two(law)
-    with Device.open("emu:") as device:
+    uri = command.device_of("emu", case)
+    with Device.open(uri) as device:
         case.setup().apply(device, 2)
         rates = [device.qp(k).status() for k in range(2)]
     assert [status.init_rate_gbps for status in rates] == pytest.approx([70.0, 30.0], rel=1e-6)
     assert [status.min_rate_gbps for status in rates] == pytest.approx([0.1, 0.1], rel=1e-3)
     scenario = dataclasses.replace(case.scenario(), horizon_us=3.0)  # before the first sample
-    with Device.open("emu:") as device:
+    with Device.open(uri) as device:
         result = run_in_loop(device, case.setup(), scenario, record=Record(probe_us=1.0))
     np.testing.assert_allclose(result.probe_rate_gbps[-1], [70.0, 30.0], rtol=1e-6)
     assert len(result.sample_flow) == 0
@@ -49,20 +52,13 @@ def test_start_rates_must_be_the_flows() -> None:
         run(incast("hundredth", senders=2), Loop(function=1, flow_gbps=(1.0, 0.0)))
 
 
-def test_parameters_take_the_place_of_a_preset() -> None:
-    with Device.open("emu:") as device:
+def test_values_take_the_place_of_a_preset(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[str, int | list[int]] = {}
+    monkeypatch.setattr(LawDriver, "load", lambda _, program, values, slot: told.update(values))
+    with Device.open("emu:law_cores=1") as device:
         _LAWS["timely-gradient"].setup.apply(device, 1)
-        found = device.parameters()
-    expected = {
-        "timely_variant": 0,
-        "timely_alpha": 0.875,
-        "timely_ai_gbps": 0.01,
-        "timely_hai_gbps": 0.01,
-        "timely_low_us": 0.0,
-        "timely_high_us": 1000.0,
-        "timely_min_rtt_us": 20.0,
-    }
-    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-3)
+    expected = {"variant": 0, "alpha": 0.875, "ai": 10, "hai": 10, "low": 0, "high": 1000}
+    assert told == load("timely").integers("default", 1000, **expected, min_rtt=20)
 
 
 @pytest.mark.parametrize("law", ["predpid", "timely-scaled", "dcqcn-vendor"])
@@ -217,11 +213,11 @@ def test_the_command_writes_what_it_found(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.cosim
-@pytest.mark.xdist_group("tiny")
+@pytest.mark.xdist_group("law_engine")
 @pytest.mark.parametrize("law", ["timely-gradient", "dcqcn-ns3"])
 def test_the_rtl_decides_the_same(law: str) -> None:
     case = Case("jitter", _LAWS[law], jitter_us=20.0, burst=True, horizon_us=_SHORT_US)
-    rtl = command.run_case(case, "sim:tiny", log=True)
+    rtl = command.run_case(case, "sim:tiny,law_cores=1", log=True)
     found = compare(_run(case), rtl)
     assert (found.mismatches, found.first) == (0, "")
     assert found.decisions > 100

@@ -9,7 +9,7 @@ import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, progress_bar, refuse_ignored, table
 from precog_sim.commands import incast_options as options
-from precog_sim.commands.incast_options import DECIDED, LAWS
+from precog_sim.commands.incast_options import DECIDED, LAWS, PROGRAMS
 
 if TYPE_CHECKING:
     from precog_models.image import Image
@@ -107,11 +107,13 @@ def incast(
     from precog_models.tree_image import TreeImage, find_any
 
     watched = find_any(queue_model) if made and made.source in _queue_sources() else None
-    abilities = ""
+    abilities = []
     if watched is not None:
-        abilities = _WATCHING + ",tree=1" * isinstance(watched, TreeImage)
+        abilities += [_WATCHING] + ["tree=1"] * isinstance(watched, TreeImage)
+    if in_the_loop in _TRANSPORTS and set(laws) & set(PROGRAMS) and made is None:
+        abilities.append("law_cores=1")
     choice = _Choice(
-        device=_device(context, laws, in_the_loop, device, abilities),
+        device=_device(context, laws, in_the_loop, device, ",".join(abilities)),
         place=in_the_loop,
         preset=preset,
         target_us=target_us,

@@ -7,6 +7,7 @@ import typer
 __all__ = [
     "DECIDED",
     "LAWS",
+    "PROGRAMS",
     "Dcqcn",
     "Echo",
     "InTheLoop",
@@ -30,6 +31,8 @@ __all__ = [
 
 #: Decided by the device, unless --in-the-loop says otherwise.
 DECIDED = ("pid", "predpid", "fixed")
+#: Decided by a device's law engine, if it is to decide.
+PROGRAMS = ("timely", "dcqcn")
 LAWS = (*DECIDED, "timely", "dctcp", "dcqcn", "hpcc")
 
 # The incast.

@@ -65,6 +65,7 @@ def configuration(
         Cfg.WATCHED: watched,
         Cfg.FIRST_FLOW_TIMER: rows.first_flow_timer,
         Cfg.EVENT_FUNCTION: law.event_function,
+        Cfg.ACK_FUNCTION: law.ack_function,
         Cfg.TELL_MARKS: int(law.tell_marks),
         Cfg.TELL_BYTES: int(law.tell_bytes),
         Cfg.SWEEP_PS: round(law.sweep_us * 1e6),

@@ -79,6 +79,7 @@ class LawSetup:
     function: int = 0
     handle: int = 0
     event_function: int = 0
+    ack_function: int = 0
     tell_marks: bool = False
     tell_bytes: bool = False
     sweep_us: float = 0.0

@@ -28,6 +28,7 @@ class Cfg(IntEnum):
     RESUME = 13
     NACK_PS = 14
     TIMEOUT_PS = 15
+    ACK_FUNCTION = 16  # 0: bytes are not told as acknowledgements
     ACK_HIGH = 17  # a paused host still sends acknowledgements
     HOSTS = 18
     FLOWS = 19

@@ -23,7 +23,7 @@ from precog_sim.network.layout import (
     Window,
 )
 from precog_sim.network.net import Net
-from precog_sim.network.outside import observe, tell
+from precog_sim.network.outside import observe, tell, tell_bytes
 from precog_sim.network.pool import allocate
 from precog_sim.network.port import gap_ps
 from precog_sim.network.queues import take
@@ -279,6 +279,8 @@ def host_next(net: Net, p: int, now: int) -> int:
         sent(net, f, wire, now)
     if net.cfg[Cfg.TELL_BYTES] != 0:
         tell(net, _BYTES, f, wire, now)
+    if net.cfg[Cfg.ACK_FUNCTION] != 0:
+        tell_bytes(net, f, wire, now)
     return row
 
 

@@ -13,7 +13,16 @@ from precog_sim.network.port import gap_ps
 from precog_sim.network.wheel import schedule
 from precog_spec.law_fields import EventKind
 
-__all__ = ["decide_outside", "notify_outside", "observe", "retime", "sweep", "tell", "ticks"]
+__all__ = [
+    "decide_outside",
+    "notify_outside",
+    "observe",
+    "retime",
+    "sweep",
+    "tell",
+    "tell_bytes",
+    "ticks",
+]
 
 _RATE_ONE = float(1 << 24)  # Q8.24 bytes per tick
 _SRTT_ONE = 256.0
@@ -88,6 +97,19 @@ def decide_outside(net: Net, f: int, rtt: int, now: int, rate_bps: float) -> tup
     return net.decision[1] / _RATE_ONE * _BPS, net.decision[3] / _SRTT_ONE * 1e-3
 
 
+@inlined
+def _told(net: Net, f: int, function: int, value: int, t: int) -> None:
+    status = call_decide(
+        function, net.cfg[Cfg.HANDLE], net.asked.ctypes.data, net.decision.ctypes.data
+    )
+    if not _accept(net, f, status, Err.LOOP_EVENT):
+        return
+    _note(net, f, value, t)
+    old = net.real[f, FlowCol.RATE]
+    net.real[f, FlowCol.RATE] = net.decision[1] / _RATE_ONE * _BPS
+    retime(net, f, net.real[f, FlowCol.RATE], old)
+
+
 @outlined
 def tell(net: Net, kind: int, f: int, value: int, now: int) -> None:
     """Decide on an event of flow `f`; the new rate is in `rate`.
@@ -99,18 +121,20 @@ def tell(net: Net, kind: int, f: int, value: int, now: int) -> None:
     net.asked[1] = f
     net.asked[2] = ticks(now)
     net.asked[3] = value
-    status = call_decide(
-        net.cfg[Cfg.EVENT_FUNCTION],
-        net.cfg[Cfg.HANDLE],
-        net.asked.ctypes.data,
-        net.decision.ctypes.data,
-    )
-    if not _accept(net, f, status, Err.LOOP_EVENT):
-        return
-    _note(net, f, value, net.asked[2])
-    old = net.real[f, FlowCol.RATE]
-    net.real[f, FlowCol.RATE] = net.decision[1] / _RATE_ONE * _BPS
-    retime(net, f, net.real[f, FlowCol.RATE], old)
+    _told(net, f, net.cfg[Cfg.EVENT_FUNCTION], value, net.asked[2])
+
+
+@outlined
+def tell_bytes(net: Net, f: int, size: int, now: int) -> None:
+    """Tell a program of bytes, as of an acknowledgement whose round trip says nothing."""
+    net.asked[0] = f
+    net.asked[1] = ticks(now)
+    net.asked[2] = 1
+    net.asked[3] = size
+    net.asked[4] = 0
+    net.asked[5] = 0
+    net.asked[6] = 0
+    _told(net, f, net.cfg[Cfg.ACK_FUNCTION], size, net.asked[1])
 
 
 @inlined

@@ -39,6 +39,9 @@ class Loop(CongestionControl):
         Tell notifications, if there is an event function.
     tell_bytes : bool
         Tell every data packet's bytes on the wire as it begins to leave (BYTES).
+    ack_function : int
+        Address of a function that gets `law_fields.ACK_FIELDS`: it is told those bytes, as of an
+        acknowledgement, for a law that is a program hears of no other bytes. 0: it is not.
     sweep_us : float
         Tell each flow that time has passed this often (SWEEP), from its first notification to its
         end; 0: never. Clocks outside run only with events, so a rate is late by at most this.
@@ -61,6 +64,7 @@ class Loop(CongestionControl):
     function: int = 0
     handle: int = 0
     event_function: int = 0
+    ack_function: int = 0
     tell_marks: bool = True
     tell_bytes: bool = False
     sweep_us: float = 0.0
@@ -113,6 +117,7 @@ class Loop(CongestionControl):
             function=self.function,
             handle=self.handle,
             event_function=self.event_function,
+            ack_function=self.ack_function,
             tell_marks=self.tell_marks and self.event_function != 0,
             tell_bytes=self.tell_bytes,
             sweep_us=self.sweep_us,

@@ -39,7 +39,7 @@ from precog_sim.network.tables import (
     way_table,
 )
 from precog_spec.contract import DECISION_FIELDS, FORECAST_FIELDS, SAMPLE_FIELDS
-from precog_spec.law_fields import LAW_EVENT_FIELDS
+from precog_spec.law_fields import ACK_FIELDS
 from precog_spec.receiver_fields import RECEIVER_EVENT, RECEIVER_RESULT
 
 __all__ = ["Prepared", "prepare"]
@@ -240,7 +240,7 @@ def _law_tables(
 def _words(flows: int) -> dict[str, Any]:
     """Room for the words that the kernel and decision functions exchange."""
     return {
-        "asked": np.zeros(max(len(SAMPLE_FIELDS), len(LAW_EVENT_FIELDS)), dtype=np.int64),
+        "asked": np.zeros(max(len(SAMPLE_FIELDS), len(ACK_FIELDS)), dtype=np.int64),
         "decision": np.zeros(len(DECISION_FIELDS), dtype=np.int64),
         "forecasts": np.zeros((flows, len(FORECAST_FIELDS)), dtype=np.int64),
         "received": np.zeros(len(RECEIVER_EVENT) + len(RECEIVER_RESULT), dtype=np.int64),

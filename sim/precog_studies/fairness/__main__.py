@@ -20,6 +20,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from precog_host.device import Device
+from precog_host.driver.law import STANDARD
 from precog_sim.agreement import tell_agreement
 from precog_sim.commit import commit_name
 from precog_sim.loop import Comparison, compare, run_in_loop
@@ -37,7 +38,7 @@ from precog_studies.fairness.settings import (
 )
 from precog_studies.record import finish, write_record
 
-__all__ = ["agreement_cases", "main", "record", "run_case"]
+__all__ = ["agreement_cases", "device_of", "main", "record", "run_case"]
 
 _PROBES = 4000
 _QPS = max(COUNTS)
@@ -97,7 +98,7 @@ def record(
                 "preset": {"timely": law.setup.timely, "dcqcn": law.setup.dcqcn}.get(
                     law.setup.algorithm, law.setup.preset
                 ),
-                "parameters": dict(law.setup.parameters),
+                "parameters": dict(law.setup.law_values),
             }
             for law in LAWS
         },
@@ -161,11 +162,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with Progress(console=console, transient=True) as progress:
         for case in progress.track(todo, description="golden"):
             found.append(
-                (case, measure(run_case(case, _uri("emu", case), seed=given.seed), case.flows))
+                (case, measure(run_case(case, device_of("emu", case), seed=given.seed), case.flows))
             )
         for case in progress.track(twice, description="RTL and golden"):
             golden, rtl = (
-                run_case(case, _uri(scheme, case), seed=given.seed, log=True)
+                run_case(case, device_of(scheme, case), seed=given.seed, log=True)
                 for scheme in ("emu", "sim")
             )
             agreed.append((case, compare(golden, rtl)))
@@ -183,9 +184,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(not agree)
 
 
-def _uri(scheme: str, case: Case) -> str:
-    """A device with room for the flows; 64 queue pairs are what every device has unless told."""
-    return f"{scheme}:qps={_QPS}" if case.flows > 64 else f"{scheme}:"
+def device_of(scheme: str, case: Case) -> str:
+    """A device with room for the flows, and with a law engine where the law is a program.
+
+    64 queue pairs are what every device has unless told.
+    """
+    options = [f"qps={_QPS}"] * (case.flows > 64)
+    options += ["law_cores=1"] * (case.law.setup.algorithm in STANDARD)
+    return f"{scheme}:{','.join(options)}"
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ from precog_models.image import pretrained
 from precog_sim.loop import LoopSetup
 from precog_sim.network import Flow, Scenario
 from precog_sim.network.topology import star
-from precog_spec.law_fields import Variant
 
 __all__ = [
     "COUNTS",
@@ -71,11 +70,8 @@ class Law:
     model: bool = False
 
 
-_ANALYSIS = (
-    ("timely_variant", float(Variant.SOURCE)),
-    ("timely_ai_gbps", 0.01),
-    ("timely_hai_gbps", 0.01),
-)
+_SOURCE = 0.0  # variant of timely's program
+_ANALYSIS = (("variant", _SOURCE), ("ai", 10.0), ("hai", 10.0))
 
 
 def _setup(algorithm: str, **others: Any) -> LoopSetup:
@@ -100,14 +96,14 @@ LAWS = (
         _setup(
             "timely",
             timely="ns3",
-            parameters=(*_ANALYSIS, ("timely_low_us", 0.0), ("timely_high_us", 1000.0)),
+            law_values=(*_ANALYSIS, ("low", 0.0), ("high", 1000.0)),
         ),
         "negative control: the model of the analysis that finds no unique fixed point, with its "
         "constants (alpha 0.875, 10 Mb/s, 20 us, no hyperactive increase) and the gradient alone",
     ),
     Law(
         "timely-analysis",
-        _setup("timely", timely="ns3", parameters=_ANALYSIS),
+        _setup("timely", timely="ns3", law_values=_ANALYSIS),
         "the same with the thresholds that the analysis leaves out of its model (50 and 500 us)",
     ),
     Law(

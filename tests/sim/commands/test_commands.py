@@ -16,6 +16,7 @@ from precog_models.rate.reference.pid import PRESETS as PID_PRESETS
 from precog_models.rate.reference.timely import PRESETS as TIMELY
 from precog_models.train.presets import RECIPES
 from precog_sim.collect import PLANS
+from precog_sim.commands.incast_options import PROGRAMS
 from precog_sim.commands.train import train
 from precog_sim.demo.plan import Plan
 from precog_sim.network import incast
@@ -52,15 +53,17 @@ def test_incast_of_several_laws(run: Run) -> None:
 @pytest.mark.parametrize("law", ["pid", "timely", "dcqcn"])
 def test_who_decides(run: Run, law: str) -> None:
     rows = {}
-    for place, more in (("float", []), ("golden", []), ("golden", ["-d", "emu:qps=8"])):
+    engine = ",law_cores=1" * (law in PROGRAMS)
+    given = f"emu:qps=8{engine}"
+    for place, more in (("float", []), ("golden", []), ("golden", ["-d", given])):
         arguments = [*SMALL, "--cc", law, *LOOP, place, *more, "-j"]
         status, out, _ = run("sim", "incast", *arguments)
         assert status == 0
         rows[(place, *more)] = json.loads(out)["results"][0]
         rows[(place, *more)]["metrics"].pop("packets_per_cpu_s")
-    assert [row["device"] for row in rows.values()] == [None, "emu:", "emu:qps=8"]
-    real, golden, given = (row["metrics"] for row in rows.values())
-    assert given == golden
+    assert [row["device"] for row in rows.values()] == [None, "emu:" + engine[1:], given]
+    real, golden, same = (row["metrics"] for row in rows.values())
+    assert same == golden
     assert golden["mean_fct_ms"]["mean"] == pytest.approx(real["mean_fct_ms"]["mean"], rel=0.05)
 
 
@@ -104,10 +107,10 @@ def test_the_rtl_decides_as_the_golden_model(run: Run) -> None:
 
 
 @pytest.mark.cosim
-@pytest.mark.xdist_group("tiny")
+@pytest.mark.xdist_group("law_engine")
 def test_the_rtl_runs_a_law_of_its_own_clocks(run: Run) -> None:
     found = []
-    for place, device in (("golden", "emu:"), ("rtl", "sim:tiny")):
+    for place, device in (("golden", "emu:law_cores=1"), ("rtl", "sim:tiny,law_cores=1")):
         arguments = [*SMALL, "--size", "50000", "--cc", "dcqcn", "--dcqcn", "vendor"]
         status, out, _ = run("sim", "incast", *arguments, *LOOP, place, "-d", device, "-j")
         assert status == 0
@@ -304,7 +307,7 @@ _BAD = [
     ),
     (
         ["sim", "incast", "--law", "dcqcn", *LOOP, "golden", "--dcqcn", "ns3-paper-timers"],
-        "dcqcn preset must be one of paper, vendor, ns3, not 'ns3-paper-timers'",
+        "preset of dcqcn must be one of default, paper, vendor, ns3, not 'ns3-paper-timers'",
     ),
     (
         ["synth", "--board", "ulx3s"],

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from precog_host.device import Device
+from precog_host.driver.law import STANDARD
 from precog_models.law_presets import DCQCN_PRESETS, TIMELY_PRESETS
 from precog_models.rate.reference import dcqcn, pid, timely
 from precog_sim.loop import LoopSetup, compare, run_in_loop
@@ -31,6 +32,7 @@ from precog_spec.contract import DECISION_FIELDS, SAMPLE_FIELDS, Flag
 
 _NAMES = [name for name, _ in (*SAMPLE_FIELDS, *DECISION_FIELDS)]
 _FLAGS = _NAMES.index("flags")
+_ENGINE = "emu:law_cores=1"
 
 
 class Case(NamedTuple):
@@ -93,8 +95,13 @@ def _scenario(name: str) -> Scenario:
     return dataclasses.replace(made, flows=late)
 
 
+def _device(setup: LoopSetup, uri: str = "emu:") -> str:
+    """`uri` with a law engine where the law is a program."""
+    return uri + ",law_cores=1" * (setup.algorithm in STANDARD)
+
+
 def _golden(setup: LoopSetup, scenario: Scenario, timing: str = "exact") -> Result:
-    with Device.open("emu:") as device:
+    with Device.open(_device(setup)) as device:
         return run_in_loop(device, setup, scenario, timing=timing)
 
 
@@ -152,8 +159,9 @@ def test_notifications_come_as_packets_or_in_acknowledgements() -> None:
 
 
 def test_the_device_counts_what_it_was_told() -> None:
-    with Device.open("emu:") as device:
-        result = run_in_loop(device, CASES["dcqcn paper"].setup, incast("hundredth"))
+    setup = CASES["dcqcn paper"].setup
+    with Device.open(_device(setup)) as device:
+        result = run_in_loop(device, setup, incast("hundredth"))
         counters = device.counters()
     events = int((result.log[:, _FLAGS] >> Flag.EVENT & 1).sum())
     assert (counters["events"], counters["ignored"]) == (events, 0)
@@ -161,7 +169,7 @@ def test_the_device_counts_what_it_was_told() -> None:
 
 
 @pytest.mark.cosim
-@pytest.mark.xdist_group("tiny")
+@pytest.mark.xdist_group("law_engine")
 @pytest.mark.parametrize(
     "name", ["fixed", "timely paper", "timely ns3", "timely patched", "dcqcn vendor", "dcqcn ns3"]
 )
@@ -172,7 +180,7 @@ def test_the_rtl_in_the_loop_decides_as_the_golden_nic(name: str) -> None:
     )
     setup = dataclasses.replace(CASES[name].setup, init_gbps=40.0)
     golden = _golden(setup, scenario)
-    with Device.open("sim:tiny") as device:
+    with Device.open(_device(setup, "sim:tiny")) as device:
         rtl = run_in_loop(device, setup, scenario)
     found = compare(golden, rtl)
     assert (found.mismatches, found.first) == (0, "")
@@ -190,8 +198,9 @@ def test_references_have_the_same_constants() -> None:
     ("uri", "setup", "message"),
     [
         ("emu:", {"algorithm": "hpcc"}, "algorithm must be one of fixed, pid, predpid, timely"),
-        ("emu:", {"algorithm": "timely", "timely": "x"}, "timely preset must be one of paper"),
-        ("emu:", {"algorithm": "dcqcn", "dcqcn": "x"}, "dcqcn preset must be one of paper"),
+        (_ENGINE, {"algorithm": "timely", "timely": "x"}, "preset of timely must be one of def"),
+        (_ENGINE, {"algorithm": "dcqcn", "dcqcn": "x"}, "preset of dcqcn must be one of default"),
+        (_ENGINE, {"algorithm": "pid", "law_values": (("g", 0.5),)}, "law_values must be left out"),
         ("emu:laws=0", {"algorithm": "dcqcn"}, "device must have timely, dcqcn and psched"),
     ],
 )
