@@ -8,7 +8,7 @@
                    ├─► [who runs] ─► model slot             └─ sample ─────┘                ▼
                    └─► rtt, t ─► [queue] ──────────────────────────────────────► [other laws] ─┐
     i_event ──────────────────────────────────────────────────────────────────────────┘          ▼
-                                                                            o_decision ◄── [PSCHED]
+                                                          o_decision ◄── [PSCHED] ◄── [law engine]
     command ─► all of them, once no sample is in flight
     i_profile ─► [forecaster] ─► o_forecast
                    ▲     └─► [scores] ─► i_event   its model is run by the predictor

@@ -28,6 +28,7 @@ __all__ = [
     "LAW_EVENTS",
     "LAW_EVENT_FIELDS",
     "LAW_PARAMETERS",
+    "LEVEL_ALONE",
     "MAX_STEPS",
     "MEAN",
     "NO_SCORE",
@@ -82,6 +83,7 @@ class ScoreCommand(IntEnum):
     FREE = 0  # as it has it
     HOLD = 1  # not raise the rate
     REDUCE = 2  # as above its threshold, wherever that lies
+    KEEP = 3  # a level came without a score: the last one holds
 
 
 class Law(IntEnum):
@@ -225,6 +227,8 @@ SCORE_MAX = 100
 SCORE_BITS = 8
 #: The receiver's level, binary logarithm of its senders, above score and command in the value.
 SENDERS_AT, SENDERS_BITS = 16, 4
+#: Score and command of a level that comes without a score.
+LEVEL_ALONE = NO_SCORE | ScoreCommand.KEEP << SCORE_BITS
 JUDGED_MIN = 16  # scores that must have been judged before one is followed
 DOUBT_MAX = 7  # halvings of what scores may take
 FACTOR_FRAC = 16

@@ -16,7 +16,7 @@ from precog_models.packet.senders import SendersConfig
 from precog_sim.rtl.packet_block import Wire
 from precog_spec.config import PRESETS
 from precog_spec.contract import DECISION_FIELDS, Flag
-from precog_spec.law_fields import ACK_FIELDS, NO_SCORE, RING_PLACES, SENDERS_AT, EventKind
+from precog_spec.law_fields import ACK_FIELDS, LEVEL_ALONE, RING_PLACES, SENDERS_AT, EventKind
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, packet
 from .packet_bench import TICK_PS, Pair, check_registers, open_pair, same_numbers
@@ -210,7 +210,7 @@ def test_a_receiver_s_word_of_n_cuts_lockstep_hints(pair: Pair) -> None:
         send(slot, 0)
         # Two queue pairs send to the peer from the second on.
         level = slot - 1
-        assert acked(slot, 0) == ([NO_SCORE | level << SENDERS_AT] if level else [])
+        assert acked(slot, 0) == ([LEVEL_ALONE | level << SENDERS_AT] if level else [])
     for n in range(1, 9):
         for slot in HINTED:
             send(slot, n)
@@ -218,7 +218,7 @@ def test_a_receiver_s_word_of_n_cuts_lockstep_hints(pair: Pair) -> None:
         there = packet(bytes(1000), psn=99, bth={"dqpn": B_QP + slot})
         peer.receive(there, 20, 0)
     word = 2 << SENDERS_AT
-    assert acked(1, 4) == [NO_SCORE | word]
+    assert acked(1, 4) == [LEVEL_ALONE | word]
     assert acked(2, 4, score=40) == [40 | word]
     assert acked(1, 8, score=60) == [60 | word]
     assert acked(2, 8) == []
@@ -279,8 +279,9 @@ def test_back_to_back(pair: Pair, seed: int) -> None:
     assert 0 < merged == 2 * 5 * count - heard
 
 
-def test_timely_and_dcqcn_hear_the_wire(pair: Pair, seed: int) -> None:
-    """Named as where they are logic: samples move one, CNPs, bytes and time the other."""
+@pytest.mark.parametrize("scored", [False, True])
+def test_timely_and_dcqcn_hear_the_wire(pair: Pair, scored: bool, seed: int) -> None:
+    """Samples move one, CNPs, bytes and time the other; PSCHED both, by the scores of shims."""
     rng = random.Random(seed)
     arm(pair.rtl, pair.golden)
     made = compile_law(load("dcqcn"))
@@ -291,8 +292,9 @@ def test_timely_and_dcqcn_hear_the_wire(pair: Pair, seed: int) -> None:
     for device in (pair.rtl, pair.golden):
         assert device.law is not None
         device.law.load(made.program, values, slot=3)
+        device.set_parameters(psched_skill=0)
         for slot, law in ((1, "timely"), (2, "dcqcn")):
-            device.qp(slot).configure(preset="precog", algorithm=law, init_gbps=40.0)
+            device.qp(slot).configure(preset="precog", algorithm=law, init_gbps=40.0, psched=scored)
             assert device.qp(slot).status().algorithm == law
         assert [one.law for one in device.law.slots()][3:] == ["dcqcn", None, None, None, "timely"]
     rates: dict[int, list[float]] = {slot: [] for slot in SLOTS}
@@ -310,10 +312,12 @@ def test_timely_and_dcqcn_hear_the_wire(pair: Pair, seed: int) -> None:
                 cnp = packet(opcode=0x81, back=True, bth={"dqpn": A_QP + slot}, payload=bytes(16))
                 assert pair.receive(cnp) == cnp
             if rng.random() < 0.7:
-                assert pair.receive(answer(slot, psn)) is not None
+                peer.cps.slots[slot].score = rng.choice([None, rng.randrange(101)])
+                assert pair.receive(peer.transmit(answer(slot, psn), 20, 0).frame) is not None
             note()
     counters = same(pair)
     assert counters["ignored"] == 0
+    assert bool(counters["scored"]) == bool(counters["congested"]) == scored
     assert len(set(rates[1])) > 3
     assert any(later < sooner for sooner, later in pairwise(rates[2]))
     assert any(later > sooner for sooner, later in pairwise(rates[2]))

@@ -75,6 +75,7 @@ ABOUT = data.StructLayout(
         "score": unsigned(SCORE_BITS),
         "command": unsigned(2),  # `ScoreCommand`, with the score
         "rtt": unsigned(Fmt.RTT.width),  # the sample's; 0: an event
+        "above": unsigned(1),  # an RTT above the law engine's threshold: no rate may rise
     }
 )
 

@@ -14,7 +14,14 @@ from precog_hw.rate.law_layouts import ABOUT, LAW_EVENT, event_layout
 from precog_hw.rate.law_unit import LawUnit
 from precog_spec.config import NicConfig
 from precog_spec.contract import Algorithm, Flag, Fmt
-from precog_spec.law_fields import LAW_CONFIG, LAW_EVENTS, PSCHED_EVENTS, SCORE_BITS, EventKind
+from precog_spec.law_fields import (
+    LAW_CONFIG,
+    LAW_EVENTS,
+    PSCHED_EVENTS,
+    SCORE_BITS,
+    EventKind,
+    ScoreCommand,
+)
 
 __all__ = ["RAW", "LawStage", "takes_events"]
 
@@ -176,7 +183,10 @@ class LawStage(wiring.Component):
                     self.about.sample.eq(0),
                     self.about.rtt.eq(0),
                     self.about.rated.eq(at.rated),
-                    self.about.score_stb.eq(at.event.kind == EventKind.SCORE),
+                    self.about.score_stb.eq(
+                        (at.event.kind == EventKind.SCORE)
+                        & (self.about.command != ScoreCommand.KEEP)
+                    ),
                 ]
 
     def _choose(self, m: Module, at: _Job, sample: Value, to_work: str) -> None:
@@ -263,13 +273,13 @@ class LawStage(wiring.Component):
         m.submodules.takers = takers = Memory(shape=entry, depth=self._config.qps, init=[])
         write, read = takers.write_port(), takers.read_port()
         command = self.command.payload
+        # An event that was let through before its queue pair runs a program is ignored.
+        programmed = command.config.algorithm[-1] & bool(self._config.law_cores)
         m.d.comb += [
             write.en.eq(self.command.valid & self.command.ready & command.apply),
             write.addr.eq(command.qp),
             write.data.law.eq(command.config.enable & takes_events(command.config.algorithm)),
-            write.data.psched.eq(
-                command.config.enable & command.config.psched & ~command.config.algorithm[-1]
-            ),
+            write.data.psched.eq(command.config.enable & command.config.psched & ~programmed),
             read.addr.eq(self.i_event.payload.qp),
         ]
         return read.data

@@ -65,7 +65,7 @@ ROW = data.StructLayout(
         "claimed": unsigned(1),
         "error": range(_MANY * _SQUARE + 1),  # sum of squares
         "often": range(_MANY * SCORE_MAX + 1),  # sum of outcomes
-        "window": unsigned(Fmt.WINDOW.width),  # of the last sample
+        "window": unsigned(Fmt.WINDOW.width),  # the law's
     }
 )
 
@@ -103,7 +103,7 @@ class _Registers:
 class Psched(wiring.Component):
     """Decisions in, decisions out; those of queue pairs that ask for it with another rate.
 
-    Those of events get the window of the last sample's.
+    Those of events that no law decides on get its last window.
 
     ::
 
@@ -127,7 +127,8 @@ class Psched(wiring.Component):
     o : Out(stream.Signature(DECISION))
         One for each, in order.
     hold : In(1)
-        Advice is held, for decisions of events; those of samples have `Flag.HELD`.
+        Advice is held, for decisions without `Flag.HELD`: those of samples and, with a law engine,
+        of programs have it.
     command : In(stream.Signature(config_layout(config)))
         Configure (`apply`) and reset (`clear`) a queue pair; before a decision that comes with it
         and asks. Taken in a cycle in which no decision leaves.
@@ -251,24 +252,24 @@ class Psched(wiring.Component):
         """SCORE and AGE: the row takes the rate and the score; the age of the score is found."""
         old, new = at.old, at.new
         decision, about, par = self.i.payload, self.about, self.parameters
+        knows = about.rated if self._config.law_cores else about.sample  # whether advice is held
         with m.State("SCORE"):
             slow = (decision.srtt >> Fmt.SRTT.frac_bits) > at.config.sla_latency
             m.d.sync += [
                 new.eq(old),
                 # Scores that no sample has judged age as one.
                 at.age.eq(Mux(about.score_stb & ~old.heard, 0, about.t - old.score_t)),
-                at.held.eq(
-                    Mux(about.sample, decision.flags[Flag.HELD], self.hold | par.advice_hold)
-                ),
+                at.held.eq(Mux(knows, decision.flags[Flag.HELD], self.hold | par.advice_hold)),
                 at.delay.eq(about.rtt - decision.base),
             ]
             with m.If(about.rated):
-                m.d.sync += [new.base.eq(decision.rate), new.based.eq(1)]
-            with m.If(about.sample):
                 m.d.sync += [
-                    new.late.eq((at.config.sla_latency != 0) & slow),
+                    new.base.eq(decision.rate),
+                    new.based.eq(1),
                     new.window.eq(decision.window),
                 ]
+            with m.If(about.sample):
+                m.d.sync += new.late.eq((at.config.sla_latency != 0) & slow)
             with m.If(about.score_stb):
                 m.d.sync += [
                     new.score.eq(Mux(about.score > SCORE_MAX, SCORE_MAX, about.score)),
@@ -404,7 +405,7 @@ class Psched(wiring.Component):
         with m.State("FACTOR"):
             half = one >> 1
             m.d.sync += at.factor.eq(one + Mux(step > INCREASE_MAX, INCREASE_MAX, step))
-            with m.If(new.late | (new.command == ScoreCommand.HOLD)):
+            with m.If(new.late | (new.command == ScoreCommand.HOLD) | self.about.above):
                 m.d.sync += at.factor.eq(one)
             with m.If(new.congested):
                 m.d.sync += at.factor.eq(one - Mux(drop > half, half, drop))
@@ -426,14 +427,22 @@ class Psched(wiring.Component):
             m.d.sync += at.wanted.eq(Mux(at.moves, at.product + at.part, new.base))
             m.next = "LEAST"
         with m.State("LEAST"):
-            # min(wanted, output), but at least the floor.
+            # min(wanted, output), but at least the floor, unless no rate may rise.
             falls_back = new.has_output & (new.output < at.wanted)
-            with m.If(at.moves & new.congested):
+            cuts, sinks = Signal(), Signal()
+            m.d.comb += [
+                cuts.eq(at.moves & new.congested),
+                sinks.eq(cuts & Mux(falls_back, at.sunk, at.wanted < at.floor)),
+            ]
+            with m.If(cuts):
                 m.d.sync += new.cut.eq(1)
-                with m.If(Mux(falls_back, at.sunk, at.wanted < at.floor)):
-                    m.d.sync += at.wanted.eq(at.floor)
-                with m.Elif(falls_back):
-                    m.d.sync += at.wanted.eq(new.output)
+            stays = self.about.above & new.has_output
+            with m.If(stays & (falls_back | (sinks & at.sunk))):
+                m.d.sync += at.wanted.eq(new.output)
+            with m.Elif(sinks):
+                m.d.sync += at.wanted.eq(at.floor)
+            with m.Elif(cuts & falls_back):
+                m.d.sync += at.wanted.eq(new.output)
             m.next = "CLAMP"
         with m.State("CLAMP"):
             m.d.sync += [new.output.eq(clamped(at.wanted, at.config)), new.has_output.eq(1)]

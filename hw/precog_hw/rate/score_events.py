@@ -10,7 +10,14 @@ from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.rows import BitMemory
 from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
-from precog_spec.law_fields import NO_SCORE, SCORE_BITS, SENDERS_AT, SENDERS_BITS, EventKind
+from precog_spec.law_fields import (
+    LEVEL_ALONE,
+    NO_SCORE,
+    SCORE_BITS,
+    SENDERS_AT,
+    SENDERS_BITS,
+    EventKind,
+)
 
 __all__ = ["ScoreEvents", "hears_levels"]
 
@@ -124,7 +131,9 @@ class ScoreEvents(wiring.Component):
             latest.i_stb.eq(tells | takes_back),
             latest.tells.eq(tells),
             latest.i.qp.eq(Mux(tells, slot, of)),
-            latest.i.score.eq(Mux(tells & heard, score, NO_SCORE)),
+            latest.i.score.eq(
+                Mux(tells, Mux(heard, score, LEVEL_ALONE), NO_SCORE),
+            ),
         ]
 
         event, score_turn = self.o.payload, Signal()

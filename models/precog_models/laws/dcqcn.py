@@ -259,4 +259,3 @@ on_ack = on_timer
 on_sample = on_timer
 on_cnp = on_timer
 on_loss = on_timer
-on_score = on_timer

@@ -13,14 +13,13 @@ from precog_spec.law_fields import (
 )
 
 from ..jit import njit
-from ..rate.psched import psched_keep, psched_score
+from ..rate.psched import psched_score
 from .laws import (
     EVENT_WORDS,
     W_NEXT,
     W_NOW,
     W_SCORE,
     W_SENDERS,
-    advice_held,
     has_law_unit,
     is_programmed,
     law_rate,
@@ -29,7 +28,6 @@ from .laws import (
 )
 from .layout import (
     DROPPED,
-    HELD,
     OF_EVENT,
     Q_ENABLE,
     Q_PROFILES,
@@ -94,26 +92,20 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
         decision[:] = 0
         decision[0], decision[7] = qp, OF_EVENT
         run_program(block, qp, words, decision)
+        if kind == _SCORE_EVENT:
+            psched_score(q[Q_PSCHED:Q_PROFILES], value, t)
+        schedule(block, q, t, -1, 0, False, decision)
         return 0
     law = has_law_unit(block, q) and kind in _EVENTS
     scheduled = q[Q_PSCHED_ON] != 0
     if not q[Q_ENABLE] or not (law or (scheduled and kind in _PSCHED_EVENTS)):
         return DROPPED
-    rate, window, flags = law_rate(block, q, kind, qp, t, value) if law else -1, 0, 0
-    if scheduled:
-        if kind == _SCORE_EVENT:
-            psched_score(q[Q_PSCHED:Q_PROFILES], value, t)
-        held = advice_held(block)
-        rate, window, flags = schedule(block, q, t, rate, -1, 0, 0, held)
-        if held:
-            flags |= HELD
-    else:
-        psched_keep(q[Q_PSCHED:Q_PROFILES], rate, 0)
     decision[:] = 0
-    decision[0] = qp
-    decision[1] = rate
-    decision[2] = window
-    decision[7] = OF_EVENT | flags
+    decision[0], decision[7] = qp, OF_EVENT
+    decision[1] = law_rate(block, q, kind, qp, t, value) if law else -1
+    if kind == _SCORE_EVENT:
+        psched_score(q[Q_PSCHED:Q_PROFILES], value, t)
+    schedule(block, q, t, -1, 0, False, decision)
     return 0
 
 
@@ -148,5 +140,6 @@ def acknowledge(block: Ints, ack: Ints, decision: Ints) -> int:
     words[W_NOW : W_NEXT + 1] = ack[1:]
     decision[:] = 0
     decision[0], decision[7] = qp, OF_EVENT
-    run_program(block, qp, words, decision)
+    above = run_program(block, qp, words, decision)
+    schedule(block, q, ack[1], -1, 0, above, decision)
     return 0

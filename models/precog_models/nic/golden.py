@@ -176,8 +176,9 @@ class GoldenNic(NicModels):
         law_rate(self.block, q, int(EventKind.CONFIGURE), qp, 0, 0)
         windowed = bool(q[Q_WIN]) and q[Q_ALGORITHM] <= Algorithm.PREDPID
         programmed = bool(is_programmed(self.block, q))
-        scheduled = bool(q[Q_PSCHED_ON]) and q[Q_ALGORITHM] < PROGRAM_ALGORITHM
-        psched_configure(q[Q_PSCHED:Q_PROFILES], scheduled, windowed, int(q[Q_INIT_RATE]))
+        psched_configure(
+            q[Q_PSCHED:Q_PROFILES], bool(q[Q_PSCHED_ON]), windowed, int(q[Q_INIT_RATE])
+        )
         if self.engine is not None:
             on = programmed and q[Q_ENABLE]
             slot = int(q[Q_ALGORITHM]) - PROGRAM_ALGORITHM if on else None

@@ -11,9 +11,9 @@ from precog_spec.law_fields import (
 )
 
 from ..jit import njit
-from ..rate.engine.unit import engine_event, engine_size
+from ..rate.engine.unit import engine_above, engine_event, engine_size
 from ..rate.law_unit import law_event
-from ..rate.psched import psched_output
+from ..rate.psched import psched_keep, psched_output
 from ..rate.unit import QP_CONFIG
 from .layout import (
     ADVICE_HOLD,
@@ -33,6 +33,7 @@ from .layout import (
     Q_LAW_CONFIG,
     Q_PROFILES,
     Q_PSCHED,
+    Q_PSCHED_ON,
     QPS,
     SLA,
     TIMELY,
@@ -121,16 +122,24 @@ def is_programmed(block: Ints, q: Ints) -> bool:
 
 
 @njit
-def run_program(block: Ints, qp: int, words: Ints, decision: Ints) -> None:
-    """Let a program decide, or the safe law: rate, window and `Flag.HELD`."""
+def run_program(block: Ints, qp: int, words: Ints, decision: Ints) -> bool:
+    """Let a program decide, or the safe law: rate, window and `Flag.HELD`.
+
+    Returns
+    -------
+    bool
+        The event's RTT is above the engine's threshold.
+    """
     words[W_MTU] = block[MTU]
     words[W_HELD] = advice_held(block)
     at = block[ENGINE]
     size = _ENGINE_BASE + block[QPS] * _ENGINE_ROW
-    rate, window = engine_event(block[at : at + size], qp, words, block[:0].reshape(0, 3))
+    unit = block[at : at + size]
+    rate, window = engine_event(unit, qp, words, block[:0].reshape(0, 3))
     decision[1], decision[2] = rate, window
     if words[W_HELD]:
         decision[7] |= HELD
+    return bool(engine_above(unit, words))
 
 
 @njit
@@ -141,12 +150,37 @@ def advice_held(block: Ints) -> bool:
 
 @njit
 def schedule(
-    block: Ints, q: Ints, t: int, rate: int, srtt: int, delay: int, window: int, held: bool
-) -> tuple[int, int, int]:
-    """PSCHED's rate, window and flags; `rate` and `srtt` may be -1 as `psched_output` has it."""
+    block: Ints, q: Ints, t: int, srtt: int, delay: int, above: bool, decision: Ints
+) -> None:
+    """Let PSCHED move what a law decided, if the queue pair asks for that; else it is kept.
+
+    Parameters
+    ----------
+    block : ndarray of int64
+        The NIC's block. Changed in place.
+    q : ndarray of int64
+        The queue pair's row. Changed in place.
+    t : int
+        Now, ticks.
+    srtt, delay : int
+        Of a sample, as `psched_output` has them; `srtt` -1: the decision is of an event.
+    above : bool
+        As `psched_output` has it.
+    decision : ndarray of int64, shape (8,)
+        The law's, with a rate of -1 if the law has not decided. Rate, window and flags change.
+    """
+    state, rate, window = q[Q_PSCHED:Q_PROFILES], decision[1], decision[2]
+    if not q[Q_PSCHED_ON]:
+        psched_keep(state, rate, window)
+        return
     sla = block[SLA:INPUTS]
     for n, at in enumerate(_PSCHED_CONFIG_AT):
         sla[n] = q[at]
-    state, parameters = q[Q_PSCHED:Q_PROFILES], block[PSCHED:DECAY]
-    rate, window, flags = psched_output(state, sla, parameters, t, rate, srtt, delay, window, held)
-    return int(rate), int(window), int(flags)
+    held = advice_held(block)
+    rate, window, flags = psched_output(
+        state, sla, block[PSCHED:DECAY], t, rate, srtt, delay, window, held, above
+    )
+    decision[1], decision[2] = rate, window
+    decision[7] |= flags
+    if held:
+        decision[7] |= HELD

@@ -12,7 +12,6 @@ from ..measure.base_rtt import base_step
 from ..measure.feature import feature_step
 from ..predict.forecast import rtt_told
 from ..predict.rtt_head import rtt_pred
-from ..rate.psched import psched_keep
 from ..rate.unit import rate_step
 from .events import SAMPLE_KIND
 from .inference import model_at, run_lstm
@@ -47,9 +46,7 @@ from .layout import (
     Q_LAW_CONFIG,
     Q_MODEL_ENABLE,
     Q_MODEL_SLOT,
-    Q_PROFILES,
     Q_PSCHED,
-    Q_PSCHED_ON,
     Q_RATE,
     Q_SCORES,
     QP_SIZE,
@@ -138,13 +135,6 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
     )
     if has_law_unit(block, q):
         rate = law_rate(block, q, _RTT_EVENT, qp, t, rtt)
-    programmed = is_programmed(block, q)
-    if q[Q_PSCHED_ON] and not programmed:
-        delay = rtt - base
-        rate, window, moved = schedule(block, q, t, rate, srtt, delay, window, advice_held(block))
-        flags |= moved
-    else:
-        psched_keep(q[Q_PSCHED:Q_PROFILES], rate, window)
     if block[FORECAST]:
         rtt_told(
             q[Q_FORECAST_CONFIG:Q_LAW_CONFIG],
@@ -163,11 +153,13 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
     decision[5] = base
     decision[6] = srtt
     decision[7] = flags
-    if programmed:
+    above = False
+    if is_programmed(block, q):
         words = np.zeros(EVENT_WORDS, dtype=np.int64)
         words[0], words[W_NOW], words[W_RTT], words[W_BASE] = SAMPLE_KIND, t, rtt, base
         words[W_PREDICTED], words[W_PREDICTION] = prediction != 0, prediction
-        run_program(block, qp, words, decision)
+        above = run_program(block, qp, words, decision)
+    schedule(block, q, t, srtt, rtt - base, above, decision)
     return 0
 
 

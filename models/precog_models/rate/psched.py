@@ -17,6 +17,11 @@ decided, half by default, however long they stay above the threshold. Each sampl
 congestion after a cut halves that (doubt), each that finds some makes it whole. Scores that no
 sample judges lapse as one: `score_ticks` after the first of them.
 
+The base law may be a program of the law engine. PSCHED stands behind the engine's safety layer, so
+that the rate in force, from which the program goes on, stays the law's own. What that layer
+promises of rates holds behind PSCHED as well: the bounds are the same and come last, and an event
+whose RTT is above the engine's threshold raises no output.
+
 Where the source contradicts itself: its pseudocode multiplies by the priority after the cap, which
 can break the SLA and raise a rate above the threshold; here the priority scales the step, and the
 bounds come last. Its outputs above the threshold fall for ever, as those of a law that swings do;
@@ -60,8 +65,8 @@ __all__ = [
 #: What is kept of a queue pair: the base law's rate and the last output, whether there are both;
 #: the score, whether there is one, and when it came, or the first since the last sample; above the
 #: threshold; its command; latency broken; whether a score has cut since the last sample, and how
-#: often in a row that found no congestion; what the scores' skill is judged by; the window of the
-#: last sample's decision, which those of events repeat.
+#: often in a row that found no congestion; what the scores' skill is judged by; the law's last
+#: window, which events that it does not decide on repeat.
 PSCHED_STATE = (
     "base",
     "based",
@@ -81,7 +86,7 @@ PSCHED_STATE = (
 
 SCORED = 1 << Flag.SCORED
 CONGESTED = 1 << Flag.CONGESTED
-_HOLD, _REDUCE = int(ScoreCommand.HOLD), int(ScoreCommand.REDUCE)
+_HOLD, _REDUCE, _KEEP = (int(ScoreCommand[name]) for name in ("HOLD", "REDUCE", "KEEP"))
 _HALF = 1 << (FACTOR_FRAC - 1)
 (
     _THRESHOLD,
@@ -149,9 +154,11 @@ def psched_reset(state: NDArray[np.int64], init_rate: int) -> None:
 @njit
 def psched_score(state: NDArray[np.int64], value: int, t: int) -> None:
     """A score has come at `t`, with a `ScoreCommand`; `NO_SCORE` takes the last one back."""
-    score = value & ((1 << SCORE_BITS) - 1)
+    score, command = value & ((1 << SCORE_BITS) - 1), value >> SCORE_BITS & 3
+    if command == _KEEP:
+        return
     state[_SCORED] = score < NO_SCORE
-    state[_COMMAND] = value >> SCORE_BITS & 3
+    state[_COMMAND] = command
     state[_SCORE] = min(score, SCORE_MAX)
     # Of several scores between two samples, the first one's time counts for the deadline.
     if not state[_HEARD]:
@@ -178,6 +185,7 @@ def psched_output(
     delay: int,
     window: int,
     held: bool,
+    above: bool = False,
 ) -> tuple[int, int, int]:
     """The output, with what has been decided last.
 
@@ -198,9 +206,11 @@ def psched_output(
     delay : int
         The sample's RTT above the base RTT, ticks.
     window : int
-        The sample's.
+        The law's new one, with a rate.
     held : bool
         Advice is held.
+    above : bool
+        The event's RTT is above the law engine's threshold: the output must not rise.
 
     Returns
     -------
@@ -209,10 +219,9 @@ def psched_output(
         `Flag.SCORED`, `Flag.CONGESTED`.
     """
     if rate >= 0:
-        state[_BASE], state[_BASED] = rate, 1
+        state[_BASE], state[_BASED], state[_WINDOW] = rate, 1, window
     sample = srtt >= 0
     if sample:
-        state[_WINDOW] = window
         state[_LATE] = config[_LATENCY] != 0 and srtt >> _SRTT_FRAC > config[_LATENCY]
     age = (t - state[_SCORE_T]) & _TIME_MAX
     past = age >> (_TIME_BITS - 1) == 0  # else the score is of later than now
@@ -244,7 +253,7 @@ def psched_output(
             excess = max(score - threshold, 0)
             drop = min((excess * _DROP[config[_PRIORITY]]) >> (DROP_FRAC - FACTOR_FRAC), _HALF)
             factor = (1 << FACTOR_FRAC) - drop
-        elif state[_LATE] or state[_COMMAND] == _HOLD:
+        elif state[_LATE] or state[_COMMAND] == _HOLD or above:
             factor = 1 << FACTOR_FRAC
         else:
             step = (parameters[_INCREASE] * _RAISE[config[_PRIORITY]]) >> 16
@@ -256,6 +265,8 @@ def psched_output(
             taken = state[_BASE] >> (parameters[_CUT_MOST] + state[_DOUBT])
             wanted = max(wanted, state[_BASE] - taken)
             state[_CUT] = 1
+    if above and state[_HAS_OUTPUT]:
+        wanted = min(wanted, state[_OUTPUT])
     output = clamp(wanted, config[_MIN], config[_MAX])
     state[_OUTPUT], state[_HAS_OUTPUT] = output, 1
     return int(output), int(state[_WINDOW]), flags

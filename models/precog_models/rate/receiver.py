@@ -38,7 +38,7 @@ __all__ = ["BandwidthMeter", "Receiver", "band_after", "receive"]
 
 _NONE, _LOW, _MEDIUM, _HIGH = (int(band) for band in Band)
 _SCORE, _VISIT, _CONFIGURE = (int(kind) for kind in ReceiverKind)
-_FREE, _HOLD, _REDUCE = (int(command) for command in ScoreCommand)
+_FREE, _HOLD, _REDUCE = (int(ScoreCommand[name]) for name in ("FREE", "HOLD", "REDUCE"))
 _ACT_BAND, _ACT_COMMAND, _ACT_BOOST, _ACT_QUOTA, _ACT_AGED, _ACT_STARVED, _ACT_SHORT = (
     int(act) for act in Act
 )

@@ -1,11 +1,14 @@
 """The stage of the laws: no decision is lost or changed, whatever the law does and when.
 
-`LawStage` is the gateware as it is, with two queue pairs; in `LawUnit`'s place is one that takes
-an event at any time and answers with any rate at any later one. Decisions, events, commands and the
+`LawStage` is the gateware as it is, with two queue pairs, with laws or as a law engine has it,
+without them. In `LawUnit`'s place is one that takes an event at any time and answers with any rate
+at any later one. Decisions, events, commands and the
 consumer are free in every cycle, within the rules of their streams; while a command waits there is
 no decision, as `Core` has it.
 """
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -15,7 +18,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, Fmt
-from precog_spec.law_fields import LAW_EVENTS, PSCHED_EVENTS, EventKind
+from precog_spec.law_fields import LAW_EVENTS, PSCHED_EVENTS, EventKind, ScoreCommand
 
 from .engine import Mode, Proof
 from .mutate import Mutant, reimported
@@ -68,9 +71,16 @@ def _any_law() -> type[wiring.Component]:
 
 
 class StageHarness(wiring.Component):
-    """`LawStage` with free inputs."""
+    """`LawStage` with free inputs.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    cores : int
+        Of the law engine.
+    """
+
+    def __init__(self, *, cores: int = 0) -> None:
+        self._config = replace(CONFIG, law_cores=cores)
         from precog_hw.csr.layouts import DECISION
         from precog_hw.csr.qp import config_layout
         from precog_hw.rate.law_layouts import LAW_EVENT
@@ -102,9 +112,12 @@ class StageHarness(wiring.Component):
             return law
 
         with reimported(STAGE) as module, patch.object(module, "LawUnit", any_law):
-            dut = module.LawStage(CONFIG)
+            dut = module.LawStage(self._config)
             self.inner = Opened(dut)
         m.submodules.dut = self.inner.fragment
+        if not made:  # one that is never asked
+            made.append(_any_law()(QPS))
+            m.submodules.unasked = made[-1]
         (law,) = made
         past = Past(m)
         self._inputs(m, dut, law, past)
@@ -121,7 +134,8 @@ class StageHarness(wiring.Component):
         ]
         self._decisions(m, dut, law)
         self._events(m, dut, law)
-        self._asked(m, dut, law)
+        if self._config.fixed_laws:
+            self._asked(m, dut, law)
 
     def _inputs(self, m: Module, dut: Any, law: Any, past: Past) -> None:
         """Free, and what is offered stays."""
@@ -146,6 +160,7 @@ class StageHarness(wiring.Component):
             dut.command.payload.eq(self.command),
             Assume(~self.commands | ~self.decides),
             Assume(~self.decision.flags[Flag.EVENT]),
+            Assume(~self.law | self._config.fixed_laws),
             law.takes.eq(self.takes),
             law.answers.eq(self.answers),
             law.rate.eq(self.rate),
@@ -190,15 +205,18 @@ class StageHarness(wiring.Component):
 
         takers = Array(Signal(name=f"taker{n}") for n in range(QPS))
         askers = Array(Signal(name=f"asker{n}") for n in range(QPS))
-        command = self.command
+        command, programs = self.command, bool(self._config.law_cores)
+        runs = command.config.algorithm[-1]
         with m.If(self.commands & dut.command.ready & command.apply):
             m.d.sync += [
                 takers[command.qp].eq(
-                    command.config.enable & takes_events(command.config.algorithm)
+                    command.config.enable
+                    & takes_events(command.config.algorithm)
+                    & self._config.fixed_laws
                 ),
-                # A queue pair whose law is a program is not scheduled here.
+                # Events of a queue pair whose law is a program are the engine's.
                 askers[command.qp].eq(
-                    command.config.enable & command.config.psched & ~command.config.algorithm[-1]
+                    command.config.enable & command.config.psched & ~(programs & runs)
                 ),
             ]
         kind, exists, number = self.event.kind, self.event.qp < QPS, self.event.qp[0]
@@ -218,7 +236,7 @@ class StageHarness(wiring.Component):
         with m.If(law.o.valid & law.o.ready):
             m.d.sync += rate.eq(law.o.payload.rate)
         payload, about = dut.o.payload, dut.about
-        is_score = told.kind == EventKind.SCORE
+        is_score = (told.kind == EventKind.SCORE) & (about.command != ScoreCommand.KEEP)
         m.d.comb += [
             Assert(dut.ignored == (heard & ~right), "ignored is what the law does not take"),
             Assert(~answered | waits, "no decision without an event"),
@@ -229,8 +247,9 @@ class StageHarness(wiring.Component):
             Assert(~answered | (~about.sample & (about.psched == asks) & (about.t == told.t))),
             Assert(~answered | (about.rtt == 0), "and no RTT"),
             Assert(~answered | (about.score_stb == is_score), "a score as it came"),
-            Assert(~answered | ~is_score | (Cat(about.score, about.command) == told.value[:10])),
-            Cover(answered & of_law),
+            Assert(~answered | (Cat(about.score, about.command) == told.value[:10])),
+            Assert(~answered | ~about.above, "and no threshold"),
+            *([Cover(answered & of_law)] if self._config.fixed_laws else []),
             Cover(answered & ~of_law),
         ]
 
@@ -269,9 +288,23 @@ PROOFS = (
         f"any law, any times: {_CLAIM}",
         quick=False,
     ),
+    Proof(
+        "laws.engine",
+        partial(StageHarness, cores=1),
+        Mode.BOUNDED,
+        DEPTH,
+        f"without laws, before a law engine: {_CLAIM}",
+    ),
     Proof("laws.cover", StageHarness, Mode.COVER, DEPTH, "samples, events, commands meet the law"),
 )
 MUTANTS = (
+    Mutant(
+        "laws.engine",
+        STAGE,
+        'with m.State("PASS"), m.If(~at.passing | self.o.ready):',
+        'with m.State("PASS"):',
+        "a decision that is being offered gives way to an event's",
+    ),
     Mutant(
         "laws.stage",
         STAGE,

@@ -20,8 +20,9 @@ PROOFS = (
         PschedHarness,
         Mode.INDUCTION,
         1,
-        "for ever, any law, products, scores: [min, max]; above the threshold no rise but to the "
-        "share of the law's rate that scores must leave, and never less; every score is among "
+        "for ever, any law, products, scores: [min, max]; above the scores' threshold no rise but "
+        "to the share of the law's rate that scores must leave, and never less; above the engine's "
+        "threshold for RTTs no rise; every score is among "
         "those to be judged; without one the base law alone, within 20 cycles; no queue pair moves "
         "another's",
         quick=False,
@@ -50,6 +51,14 @@ MUTANTS = (
         "new.output.eq(clamped(at.wanted, at.config))",
         "new.output.eq(at.wanted)",
         "the bounds do not come last",
+    ),
+    Mutant(
+        "psched.rate",
+        PSCHED,
+        "falls_back | (sinks & at.sunk)",
+        "falls_back",
+        "above the engine's threshold a rate rises to what scores must leave",
+        step=True,
     ),
     Mutant(
         "psched.near",

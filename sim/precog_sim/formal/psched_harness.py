@@ -38,7 +38,7 @@ __all__ = ["PSCHED", "PschedHarness"]
 
 PSCHED = "precog_hw.rate.psched"
 QPS = 2
-CONFIG = NicConfig(qps=QPS, sets=2, lanes=16, columns=1, steps=1)
+CONFIG = NicConfig(qps=QPS, sets=2, lanes=16, columns=1, steps=1, law_cores=1)
 BOUND = 20  # cycles from a decision's offer to its answer, commands left out
 
 
@@ -200,7 +200,8 @@ class PschedHarness(wiring.Component):
             Assume(~about.sample | about.rated),
             Assume(self.decision.qp < QPS),
             Assume(~self.decision.flags[Flag.SCORED] & ~self.decision.flags[Flag.CONGESTED]),
-            Assume(about.sample | ~self.decision.flags[Flag.HELD]),
+            Assume(about.rated | ~self.decision.flags[Flag.HELD]),
+            Assume(about.rated | ~about.above),
             Assume(config.min_rate <= config.max_rate),
             Assume(~self.decides | (about.psched == asks.bit_select(self.decision.qp[0], 1))),
         ]

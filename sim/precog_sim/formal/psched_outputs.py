@@ -88,7 +88,9 @@ def _told(m: Module, harness: wiring.Component, flags: Value, ghost: dict[str, A
         fresh=(ticks == 0) | age[-1] | (age <= ticks),
         new_score=told,
         reduces=told & (about.command == ScoreCommand.REDUCE),
+        rated=about.rated,
         held=decision.flags[Flag.HELD],
+        stays=about.above & ghost["has_last"],
         sample=sample,
         heard=heard,
         congestion=congestion,
@@ -122,12 +124,18 @@ def _claims(
     """
     flags, rate, base, floor = out.flags, out.rate, told.base, told.floor
     low, high = ghost["config"].min_rate, ghost["config"].max_rate
-    bounded = Mux(base > high, high, Mux(base < low, low, base))
-    left = Mux(floor > high, high, Mux(floor < low, low, floor))
+    last, stays = ghost["last"], told.stays
+
+    def bounded(wanted: Value) -> Value:
+        """What of it the SLA and the engine's threshold leave."""
+        within = Mux(wanted > high, high, Mux(wanted < low, low, wanted))
+        return Mux(stays & (last < within), last, within)
+
+    left = bounded(floor)
     held, congested = flags[Flag.HELD], flags[Flag.CONGESTED]
     # Once it has been seen to be too old, a score stays so: an earlier time does not undo it.
     above = (told.reduces | (told.score > told.threshold)) & told.fresh & ~held
-    rises = ghost["has_last"] & (rate > ghost["last"])
+    rises = ghost["has_last"] & (rate > last)
     holds = told.scored & told.fresh & ~held
     m.d.comb += [
         Assert(~mine | ((rate >= low) & (rate <= high)), "within [min, max]"),
@@ -143,11 +151,15 @@ def _claims(
             ~mine | ~congested | (rate >= left),
             "scores take no more than their share, less when samples refute them",
         ),
-        Assert(~mine | flags[Flag.SCORED] | (rate == bounded), "without a score the base law"),
+        Assert(
+            ~mine | flags[Flag.SCORED] | (rate == bounded(base)), "without a score the base law"
+        ),
+        Assert(~mine | ~stays | ~rises, "above the engine's threshold nothing rises at all"),
         Assert(~mine | ~flags[Flag.SCORED] | holds, "a score that holds"),
-        Assert(~mine | ~told.sample | (held == told.held)),
+        Assert(~mine | ~told.rated | (held == told.held)),
         Cover(mine & congested & ghost["has_last"] & ready),
         Cover(mine & flags[Flag.SCORED] & (rate > base)),
+        Cover(mine & stays & congested & (last < floor)),
     ]
 
 

@@ -54,8 +54,12 @@ class Told:
         It comes with this decision.
     reduces : Value
         It does, and asks to reduce.
+    rated : Value
+        The law has decided: it knows whether advice is held.
     held : Value
-        The law said that advice is held (samples).
+        It said so.
+    stays : Value
+        There is a last output, which must not rise: the RTT is above the engine's threshold.
     sample : Value
     heard : Value
         A score comes with this decision: to be judged.
@@ -81,7 +85,9 @@ class Told:
     fresh: Value
     new_score: Value
     reduces: Value
+    rated: Value
     held: Value
+    stays: Value
     sample: Value
     heard: Value
     congestion: Value
@@ -141,7 +147,7 @@ def steps(
         *(new.score == told.score, new.score_t == told.score_t),
         ~new.scored | told.scored,
         ~told.new_score | ((new.command == ScoreCommand.REDUCE) == told.reduces),
-        ~told.sample | (held == told.held),
+        ~told.rated | (held == told.held),
     )
     claim(after(AGE) & (state != OFFER), new.output == row.output, new.has_output == row.has_output)
     claim(flies & (state <= BAND) & (state >= AGE) & told.new_score, new.scored == told.scored)
@@ -163,13 +169,15 @@ def steps(
         *(flags[Flag.SCORED] == moves, flags[Flag.CONGESTED] == (moves & new.congested)),
         flags[Flag.HELD] == held,
     )
-    claim(after(LEAST), moves | (wanted == new.base))
+    claim(flies & (state == LEAST), moves | (wanted == new.base))
     binds = moves & new.congested & row.has_output
     floor, cuts = told.floor, moves & new.congested
     claim(
         after(CLAMP),
+        moves | (wanted == Mux(told.stays & (row.output < new.base), row.output, new.base)),
         ~binds | (wanted <= row.output) | (wanted == floor),
-        ~cuts | (wanted >= floor),
+        ~cuts | (wanted >= Mux(told.stays & (row.output < floor), row.output, floor)),
+        ~told.stays | (wanted <= row.output),
         new.cut == (cuts | (~told.sample & row.cut)),
     )
     low, high_rate = config.min_rate, config.max_rate

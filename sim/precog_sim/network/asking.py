@@ -20,9 +20,9 @@ from precog_sim.network.layout import Window
 from precog_sim.network.native import call_decide
 from precog_sim.network.program import EVENT, SETTINGS, Program, native
 from precog_sim.network.program_integer import SWEEP_NS
-from precog_spec.contract import DECISION_FIELDS, NO_SCORE, Fmt
+from precog_spec.contract import DECISION_FIELDS, Fmt
 from precog_spec.engine.events import Kind
-from precog_spec.law_fields import ACK_FIELDS, SENDERS_AT, EventKind
+from precog_spec.law_fields import ACK_FIELDS, LEVEL_ALONE, SENDERS_AT, EventKind
 
 __all__ = ["LOG_FIELDS", "Asking", "asking"]
 
@@ -129,7 +129,7 @@ def entry_on_score(p, s, e):
     stored(at, {code})
     stored(at + 8, e.flow)
     stored(at + 16, int(e.now) & TIME)
-    stored(at + 24, NO_SCORE + (e.senders << SENDERS_AT))
+    stored(at + 24, LEVEL_ALONE + (e.senders << SENDERS_AT))
     ask(p, e, p.happen, {kind})
 """
 _EVENTS = {"cnp": EventKind.CNP, "loss": EventKind.LOSS, "timer": EventKind.SWEEP}
@@ -153,7 +153,7 @@ def _program(heard: frozenset[str], like: Program) -> Program:
         "PSN": (1 << 24) - 1,
         "ACK": int(Kind.ACK),
         "SAMPLE": int(Kind.SAMPLE),
-        "NO_SCORE": NO_SCORE,
+        "LEVEL_ALONE": LEVEL_ALONE,
         "SENDERS_AT": SENDERS_AT,
     }
     texts = {"start": _START, "sample": _SAMPLE}

@@ -176,9 +176,6 @@ class Qp:
         if config["win"] and config["algorithm"] > Algorithm.PREDPID:
             law = _algorithm_name(config["algorithm"], device.law)
             raise ValueError(f"win must be off with {law}: it has no window limit")
-        if config["psched"] and config["algorithm"] >= PROGRAM_ALGORITHM:
-            law = _algorithm_name(config["algorithm"], device.law)
-            raise ValueError(f"psched must be off with {law}: programs hear scores themselves")
         promises = {name: config[name] for name in ("psched", "sla_priority", "sla_latency")}
         if any(promises.values()) and not device.sizes.laws:
             raise ValueError(

@@ -27,7 +27,7 @@ from precog_spec.contract import (
     Flag,
     HeadKind,
 )
-from precog_spec.law_fields import PROGRAM_EVENTS, SENDERS_AT, EventKind
+from precog_spec.law_fields import LEVEL_ALONE, PROGRAM_EVENTS, SENDERS_AT, EventKind
 from precog_spec.registers.counters import COUNTERS
 from precog_spec.registers.identity import Identity
 from precog_spec.registers.model import RegisterMap
@@ -376,8 +376,8 @@ class Emulator:
         if self.receiver is None:
             if self._runs_program(self.nic.configuration(qp)):
                 return self._law_event(kind, qp, t, value)
-            return _NONE if score == NO_SCORE else self._law_event(kind, qp, t, score)
-        if score == NO_SCORE:
+            return _NONE if score == LEVEL_ALONE else self._law_event(kind, qp, t, score)
+        if score == LEVEL_ALONE:
             return _NONE
         made = [_NONE]
         for told, act in self.receiver.score(qp, score, t):

@@ -14,12 +14,12 @@ from precog_models.packet.cps_tx import Sent
 from precog_models.packet.qp_table import WAYS, Key, Write
 from precog_models.packet.trust import TrustConfig
 from precog_spec.config import NicConfig
-from precog_spec.contract import DECISION_FIELDS, NO_SCORE, Outcome
+from precog_spec.contract import DECISION_FIELDS, Outcome
 from precog_spec.frames.cps import SCORE_MAX, Mode, ShimFault
 from precog_spec.frames.descriptor import Direction, Reason
 from precog_spec.frames.headers import Ecn
 from precog_spec.frames.qp_key import IPV4_MAPPED
-from precog_spec.law_fields import RING_PLACES, SENDERS_AT, EventKind
+from precog_spec.law_fields import LEVEL_ALONE, RING_PLACES, SENDERS_AT, EventKind
 from precog_spec.registers.model import Register, resets
 from precog_spec.registers.packet import (
     DESTINATION_CONFIG,
@@ -176,7 +176,7 @@ class EmulatedPacket:
         if arrived.lost:
             made.append(self._happen(EventKind.LOSS, slot, t, 0))
         if arrived.score is not None or arrived.senders is not None:
-            score = NO_SCORE if arrived.score is None else arrived.score
+            score = LEVEL_ALONE if arrived.score is None else arrived.score
             senders = self.card.senders
             level = 0 if senders is None else senders.said(slot)
             made.append(self._happen(EventKind.SCORE, slot, t, score | level << SENDERS_AT))

@@ -32,13 +32,17 @@ class Twin:
     Parameters
     ----------
     rng : random.Random
+    cores : int
+        Of the law engine; with one, an RTT may be above its threshold, and events of programs say
+        whether advice is held.
     parameters : int
         Instead of the preset's, by name.
     """
 
-    def __init__(self, rng: random.Random, **parameters: int) -> None:
+    def __init__(self, rng: random.Random, cores: int = 0, **parameters: int) -> None:
         self.rng = rng
-        self.dut = Psched(NicConfig(qps=QPS, sets=2))
+        self.dut = Psched(NicConfig(qps=QPS, sets=2, law_cores=cores))
+        self.cores = cores
         self.parameters = PSCHED_PRESETS["precog"].parameters(1000) | parameters
         self.states = np.zeros((QPS, len(PSCHED_STATE)), dtype=np.int64)
         self.configs = np.zeros((QPS, len(PSCHED_CONFIG)), dtype=np.int64)
@@ -81,7 +85,12 @@ class Twin:
         ctx.set(dut.i.payload, {"qp": qp, "rate": max(rate, 0), "window": window, "flags": flags})
         ctx.set(dut.i.payload.base, base if sample else 0)
         ctx.set(dut.i.payload.srtt, srtt)
+        above = int(bool(self.cores) and rate >= 0 and self.rng.random() < 0.4)
+        held = int(bool(self.cores) and rate >= 0 and self.rng.random() < 0.05)
+        flags |= held << Flag.HELD
+        ctx.set(dut.i.payload.flags, flags)
         about = {"t": t, "psched": 1, "sample": sample, "rtt": rtt, "rated": rate >= 0}
+        about |= {"above": above}
         score = {"score_stb": "score" in given, "score": given.get("score", 0)}
         ctx.set(dut.about, about | score)
         ctx.set(dut.i.valid, 1)
@@ -110,16 +119,18 @@ class Twin:
             srtt if sample else -1,
             rtt - base if sample else 0,
             window,
-            False,
+            bool(held),
+            bool(above),
         )
         assert found == expected
         self.flags.append(expected[2])
 
 
 @pytest.mark.parametrize("kind", ["honest", "late", "random", "blind", "forged", "blindly forged"])
-def test_equals_the_golden_model(kind: str, seed: int) -> None:
+@pytest.mark.parametrize("cores", [0, 1])
+def test_equals_the_golden_model(kind: str, cores: int, seed: int) -> None:
     rng = random.Random(seed)
-    twin = Twin(rng, delay=rng.choice([1, 2000]), skill=int("blind" not in kind))
+    twin = Twin(rng, cores, delay=rng.choice([1, 2000]), skill=int("blind" not in kind))
 
     async def main(ctx: Any) -> None:
         congested = [False] * QPS

@@ -21,9 +21,11 @@ from precog_spec.contract import Flag
 from precog_spec.law_fields import (
     DOUBT_MAX,
     JUDGED_MIN,
+    LEVEL_ALONE,
     NO_SCORE,
     PSCHED_CONFIG,
     PSCHED_PARAMETERS,
+    SENDERS_AT,
     ScoreCommand,
 )
 
@@ -46,10 +48,27 @@ class Scheduled:
         psched_score(self.state, score, t)
 
     def output(
-        self, t: int = 0, *, rate: int = RATE, srtt: int = 0, delay: int = 0, held: bool = False
+        self,
+        t: int = 0,
+        *,
+        rate: int = RATE,
+        srtt: int = 0,
+        delay: int = 0,
+        window: int = 4096,
+        held: bool = False,
+        above: bool = False,
     ) -> int:
         value, self.window, self.flags = psched_output(
-            self.state, self.config, self.parameters, t, rate, srtt << 8, delay, 4096, held
+            self.state,
+            self.config,
+            self.parameters,
+            t,
+            rate,
+            srtt << 8,
+            delay,
+            window,
+            held,
+            above,
         )
         return value
 
@@ -176,7 +195,8 @@ def test_a_forged_score_after_each_right_one_is_not_followed() -> None:
 def test_a_command_only_takes_away() -> None:
     """HOLD: no rise; REDUCE: as above the threshold, wherever that lies; a new score ends both."""
     qp = Scheduled()
-    for score, command in itertools.product(range(101), ScoreCommand):
+    commands = [command for command in ScoreCommand if command != ScoreCommand.KEEP]
+    for score, command in itertools.product(range(101), commands):
         free = Scheduled()
         free.score(score)
         allowed = free.output()
@@ -190,6 +210,45 @@ def test_a_command_only_takes_away() -> None:
         assert (qp.output(held=True), qp.flags) == (RATE, 0)
         qp.score(0)
         assert qp.output() > RATE
+
+
+def test_a_level_alone_keeps_the_score() -> None:
+    qp = Scheduled()
+    qp.score(90)
+    low = qp.output()
+    state = qp.state.copy()
+    qp.score(LEVEL_ALONE | 3 << SENDERS_AT, 700)
+    assert (qp.state == state).all()
+    assert qp.output() == low
+
+
+def test_above_the_engine_s_threshold_no_output_rises(seed: int) -> None:
+    """Whatever the score, the law and what scores must leave; the bounds come last."""
+    rng = np.random.default_rng(seed)
+    rises = 0
+    for _ in range(100):
+        qp, twin = Scheduled(increase=6553), Scheduled(increase=6553)
+        qp.score(int(rng.integers(101)))
+        first = qp.event(0, int(rng.integers(101)))
+        assert qp.state[PSCHED_STATE.index("has_output")]
+        for _ in range(20):
+            value = int(rng.integers(101))
+            qp.score(value)
+            twin.state[:] = qp.state
+            rate, delay = int(rng.integers(LOW, HIGH)), int(rng.choice([0, 4000]))
+            free = twin.output(rate=rate, delay=delay)
+            output = qp.output(rate=rate, delay=delay, above=True)
+            assert output == min(free, first, rate if not qp.flags & CONGESTED else free)
+            rises += free > output
+            qp.state[PSCHED_STATE.index("output")] = first = int(rng.integers(LOW, HIGH))
+    assert rises > 100
+
+
+def test_above_the_engine_s_threshold_no_score_raises_a_first_output() -> None:
+    qp = Scheduled()
+    qp.score(0)
+    assert qp.output(above=True) == RATE
+    assert qp.flags == SCORED
 
 
 def test_hysteresis() -> None:
@@ -251,6 +310,10 @@ def test_a_broken_latency_forbids_the_rise() -> None:
     value, window, _ = psched_output(qp.state, qp.config, qp.parameters, 0, -1, -1, 0, 0, False)
     assert value == RATE  # an event knows no RTT: it is as late as before
     assert window == 4096  # nor a window
+    qp.output(rate=RATE // 2, window=0)
+    assert psched_output(qp.state, qp.config, qp.parameters, 0, -1, -1, 0, 99, False)[1] == 0
+    law = psched_output(qp.state, qp.config, qp.parameters, 0, RATE, -1, 0, 5000, False)
+    assert law[1] == 5000  # unless its law has decided
 
 
 def test_bounds_come_last(seed: int) -> None:

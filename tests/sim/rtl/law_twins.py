@@ -14,7 +14,7 @@ from precog_models.laws.compiler.load import load
 from precog_sim.rtl.library import RtlNic
 from precog_sim.rtl.transport import RtlTransport
 from precog_spec.config import PRESETS
-from precog_spec.law_fields import EventKind
+from precog_spec.law_fields import SCORE_BITS, EventKind, ScoreCommand
 
 __all__ = ["CONFIG", "Twins"]
 
@@ -46,10 +46,12 @@ class Twins:
         loaded = [engine.load(made.program, values, slot=slot) for engine in self.engines]
         assert loaded[0] == loaded[1]
 
-    def configure(self, qp: int, algorithm: str) -> None:
-        """Let a queue pair run a law."""
+    def configure(self, qp: int, algorithm: str, *, psched: bool = False) -> None:
+        """Let a queue pair run a law, moved by PSCHED or not."""
         for device in self.devices:
-            device.qp(qp).configure(preset="precog", enable=True, algorithm=algorithm)
+            device.qp(qp).configure(
+                preset="precog", enable=True, algorithm=algorithm, psched=psched
+            )
 
     def same(self) -> None:
         """Engine, counters and queue pairs show the same."""
@@ -89,5 +91,6 @@ class Twins:
                 psn = t >> 10 & 0xFFFFFF
                 self.ack(qp, t, rtt, rng.choice([0, 1000, 9000]), rng.randrange(2), psn, psn + 30)
             else:
-                self.event(rng.choice(_EVENTS), qp, t, rng.randrange(101))
+                command = rng.choice([0, 0, *ScoreCommand]) << SCORE_BITS
+                self.event(rng.choice(_EVENTS), qp, t, rng.randrange(101) | command)
         return t

@@ -33,6 +33,31 @@ def test_programs_under_traffic(twins: Twins, seed: int, volume: int) -> None:
     print(f"{twins.decided} decisions")
 
 
+def test_psched_moves_the_rates_of_programs(twins: Twins, seed: int, volume: int) -> None:
+    """Queue pairs that ask for it and others, on either side of the threshold of RTTs."""
+    rng, t = random.Random(seed), 1000
+    laws = ("lockstep", "timely", "dcqcn")
+    for device in twins.devices:
+        device.set_parameters(psched_skill=0)
+        device.law.configure(threshold_ticks=20_000)
+    for slot, law in enumerate(laws):
+        twins.load(law, slot)
+    algorithms = [f"law:{n}" for n in range(len(laws) + 1)]
+    for qp in range(CONFIG.qps):
+        twins.configure(qp, algorithms[qp % len(algorithms)], psched=qp % 2 == 0)
+    for _ in range(3 * volume):
+        t = twins.traffic(rng, t, 400)
+        twins.same()
+        for _ in range(4):
+            qp = rng.randrange(CONFIG.qps)
+            twins.configure(qp, "predpid", psched=True)
+            twins.event(EventKind.SCORE, qp, t, rng.randrange(101))
+            twins.sample(qp, 4180, t)
+            twins.configure(qp, rng.choice(algorithms), psched=rng.random() < 0.7)
+    counters = twins.devices[0].counters()
+    assert counters["scored"] > counters["congested"] > 20
+
+
 def test_refused_programs_leave_what_is_live(twins: Twins, seed: int) -> None:
     """A wrong CRC, contract or length; then a trap, and an overrun."""
     rng = random.Random(seed)

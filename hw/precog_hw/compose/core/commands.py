@@ -1,27 +1,22 @@
 """A command is a barrier: no sample is in flight while the units take it, each once.
 
 The feature unit admits no sample while a command waits. When all samples before it have been
-decided on, each unit that it concerns takes it in a cycle of its own; PSCHED after the laws and the
-programs after PSCHED, so that events in flight end under the old configuration.
+decided on, each unit that it concerns takes it in a cycle of its own; the programs after the laws
+and PSCHED after the programs, so that events in flight end under the old configuration.
 """
 
 from amaranth.hdl import Cat, Signal, Value
-from amaranth.lib import data, stream
+from amaranth.lib import stream
 
 from precog_spec.contract import Flag
 from precog_spec.engine.isa import THREADS
 
 from .parts import BEGUN, FLYING, Parts
 
-__all__ = ["commands", "scheduled"]
+__all__ = ["commands"]
 
 _PATIENCE = 16384  # cycles that a restart waits for the predictor; what works ends in fewer
-_UNITS = ("feature", "predictor", "restart", "rate", "laws", "psched", "programs")
-
-
-def scheduled(config: data.View) -> Value:
-    """PSCHED moves the law's rate: not a program's."""
-    return config.psched & ~config.algorithm[-1]
+_UNITS = ("feature", "predictor", "restart", "rate", "laws", "programs", "psched")
 
 
 def commands(parts: Parts) -> tuple[Signal, Value]:
@@ -109,26 +104,22 @@ def _overdue(parts: Parts, halt: Signal, quiet: Signal) -> Value:
 
 
 def _of_laws(parts: Parts, given: dict[str, Signal]) -> dict[str, tuple[stream.Interface, Value]]:
-    """The command's way through laws, PSCHED and programs: each waits for the one before it."""
+    """The command's way through laws, programs and PSCHED: each waits for the one before it."""
     assert parts.laws is not None
     m, laws, psched, engine = parts.m, parts.laws.stage, parts.laws.psched, parts.laws.engine
     payload = parts.core.command.payload
     m.d.comb += [
         laws.command.payload.eq(payload),
         psched.command.payload.eq(payload),
-        psched.command.payload.config.psched.eq(scheduled(payload.config)),
     ]
-    targets = {
-        "laws": (laws.command, ~payload.forget),
-        "psched": (psched.command, given["laws"]),
-    }
+    targets = {"laws": (laws.command, ~payload.forget)}
     if engine is not None:
-        targets["programs"] = (engine.command, given["psched"])
+        targets["programs"] = (engine.command, given["laws"])
         m.d.comb += [
             engine.command.payload.eq(payload),
-            engine.halt.eq(given["psched"]),
+            engine.halt.eq(given["laws"]),
         ]
-    return targets
+    return targets | {"psched": (psched.command, given[next(reversed(targets))])}
 
 
 def _deciding(parts: Parts, ended: Value) -> Signal:

@@ -1,4 +1,4 @@
-"""From the rate unit's decision to the output: the other laws, PSCHED, the law engine."""
+"""From the rate unit's decision to the output: the other laws, the law engine, PSCHED."""
 
 from amaranth.hdl import Mux
 from amaranth.lib import wiring
@@ -26,12 +26,11 @@ def decisions(parts: Parts) -> None:
         wiring.connect(m, wiring.flipped(core.i_event), events)
     else:
         scores(parts, events)
-    wiring.connect(m, laws.o, psched.i)
-    _outputs(parts, parts.laws)
+    wiring.connect(m, psched.o, wiring.flipped(core.o_decision))
+    _to_psched(parts, parts.laws)
     m.d.comb += [
         laws.parameters.eq(core.parameters),
         psched.parameters.eq(core.parameters),
-        psched.about.eq(laws.about),
         psched.hold.eq(core.hold),
     ]
     if parts.config.trace:
@@ -43,15 +42,18 @@ def decisions(parts: Parts) -> None:
         ]
 
 
-def _outputs(parts: Parts, laws: Laws) -> None:
-    """The law engine, where there is one, between PSCHED and the output."""
-    m, core, stage, engine = parts.m, parts.core, laws.stage, laws.engine
+def _to_psched(parts: Parts, laws: Laws) -> None:
+    """The law engine, where there is one, between the other laws and PSCHED."""
+    m, core, stage, psched, engine = parts.m, parts.core, laws.stage, laws.psched, laws.engine
     if engine is None:
-        wiring.connect(m, laws.psched.o, wiring.flipped(core.o_decision))
-        m.d.comb += core.event_ignored.eq(stage.ignored)
+        wiring.connect(m, stage.o, psched.i)
+        m.d.comb += [
+            psched.about.eq(stage.about),
+            core.event_ignored.eq(stage.ignored),
+        ]
         return
-    wiring.connect(m, laws.psched.o, engine.i)
-    wiring.connect(m, engine.o, wiring.flipped(core.o_decision))
+    wiring.connect(m, stage.o, engine.i)
+    wiring.connect(m, engine.o, psched.i)
     wiring.connect(m, engine.o_event, stage.i_event)
     wiring.connect(m, wiring.flipped(core.i_law_ack), engine.i_ack)
     pass_ports(m, core, engine, HOST_PORTS, prefix="law_")
@@ -59,5 +61,6 @@ def _outputs(parts: Parts, laws: Laws) -> None:
         engine.about.eq(stage.about),
         engine.hold.eq(core.hold | core.parameters.advice_hold),
         engine.mtu.eq(core.parameters.mtu),
+        psched.about.eq(engine.of),
         core.event_ignored.eq(stage.ignored | engine.ignored),
     ]

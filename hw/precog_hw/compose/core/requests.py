@@ -7,7 +7,6 @@ from amaranth.lib.memory import Memory
 from precog_hw.rate.law_stage import takes_events
 from precog_hw.rate.layouts import MODEL
 
-from .commands import scheduled
 from .parts import FLYING, Parts
 
 __all__ = ["advice", "features", "requests"]
@@ -74,7 +73,7 @@ def _row(parts: Parts) -> data.View:
         write.addr.eq(command.payload.qp),
         write.data.enable.eq(configured.enable),
         write.data.law.eq(takes_events(configured.algorithm) & config.fixed_laws),
-        write.data.psched.eq(scheduled(configured)),
+        write.data.psched.eq(configured.psched),
         write.data.model_enable.eq(configured.model_enable & (slot < config.sets)),
         write.data.model_slot.eq(slot),
         read.addr.eq(parts.samples.o.payload.qp),

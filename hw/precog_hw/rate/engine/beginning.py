@@ -15,9 +15,10 @@ __all__ = ["GIVEN", "GIVEN_RATES", "begin", "event_of"]
 _RATE = Fmt.RATE.width
 #: Rates of a queue pair's configuration.
 GIVEN_RATES = ("min_rate", "max_rate", "init_rate")
-#: A queue pair's configuration: whether it runs a program, that of which slot, within what.
+#: A queue pair's configuration: whether it runs a program, that of which slot, whether PSCHED moves
+#: its rate, within what.
 GIVEN = data.StructLayout(
-    {"on": 1, "slot": (SLOTS - 1).bit_length(), **dict.fromkeys(GIVEN_RATES, _RATE)}
+    {"on": 1, "slot": (SLOTS - 1).bit_length(), "psched": 1, **dict.fromkeys(GIVEN_RATES, _RATE)}
 )
 
 
@@ -56,6 +57,7 @@ def begin(
         begun.tag.eq(program.tag),
         begun.windows.eq(program.windowed),
         begun.slot.eq(given.slot),
+        begun.psched.eq(given.psched),
         begun.bounds.eq(bounds),
         begun.rate.eq(Mux(row.live, row.rate, given.init_rate)),
         begun.window.eq(row.window),  # 0 where it is not live

@@ -157,6 +157,8 @@ class Commit(wiring.Component):
         m.d.comb += [
             self.decision.eq(of.decision),
             self.about.eq(of.about),
+            self.about.psched.eq(of.psched),
+            self.about.above.eq(of.above),
             self.decision.rate.eq(final.rate),
             self.decision.window.eq(final.window),
         ]

@@ -32,6 +32,7 @@ def begun_layout(config: NicConfig) -> data.StructLayout:
             "qp": config.qp_bits,
             "live": 1,  # the slot has a program
             "slot": _SLOT_BITS,
+            "psched": 1,
             "bank": _BANK_BITS,
             "tag": 32,
             "windows": 1,  # the program has windows

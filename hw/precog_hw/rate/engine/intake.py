@@ -12,7 +12,7 @@ from precog_hw.rows import BitMemory
 from precog_hw.stream.queue import Queue
 from precog_spec.config import NicConfig
 from precog_spec.engine.events import EVENT_FIELDS, Kind
-from precog_spec.law_fields import PROGRAM_EVENTS, SENDERS_AT, EventKind
+from precog_spec.law_fields import PROGRAM_EVENTS, SCORE_BITS, SENDERS_AT, EventKind
 
 __all__ = ["WORDS", "Intake"]
 
@@ -60,6 +60,8 @@ class Intake(wiring.Component):
         there from the next cycle on, until the next one is chosen.
     words : Out(WORDS), sampled : Out(1)
         Without what the stage knows; it is of the decision that waits.
+    command : Out(2)
+        `ScoreCommand` of a score, for PSCHED.
     ignored, waits : Out(1)
         Strobe: nobody takes an event. There is one.
     """
@@ -85,6 +87,7 @@ class Intake(wiring.Component):
                 "takes": Out(1),
                 "qp": Out(config.qp_bits),
                 "words": Out(WORDS),
+                "command": Out(2),
                 "sampled": Out(1),
                 "ignored": Out(1),
                 "waits": Out(1),
@@ -154,6 +157,7 @@ class Intake(wiring.Component):
                 words.now.eq(event.t),
                 words.score.eq(Mux(is_score, event.value, 0)),
                 words.senders.eq(Mux(is_score, event.value >> SENDERS_AT, 0)),
+                self.command.eq(event.value >> SCORE_BITS),
             ]
             with m.Switch(event.kind):
                 for kind, heard in _KINDS.items():

@@ -13,8 +13,10 @@ from precog_hw.rate.law_layouts import ABOUT, LAW_ACK, LAW_EVENT, beyond, within
 from precog_hw.rows import plain_memory
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, Fmt
+from precog_spec.engine.events import Kind
 from precog_spec.engine.image_fields import BANKS, BUDGET_BITS
 from precog_spec.engine.isa import ROW_WORDS, SLOTS
+from precog_spec.law_fields import ScoreCommand
 
 from .beginning import GIVEN, GIVEN_RATES, begin, event_of, first_base
 from .commit import CLOSED, ROW, TRAP, Commit
@@ -85,7 +87,7 @@ class ProgramStage(wiring.Component):
     Latency: of what passes 2 cycles; of others 21 cycles, 16 more where the program is another one
     than before, and what `Core` says. Throughput: an event in 9 cycles; of each core, one in 31
     cycles, or in an eighth of what its program takes; a decision that passes in every third cycle.
-    Cost: cores, `Flight`, `Safety`, 218 bits of memory of each queue pair.
+    Cost: cores, `Flight`, `Safety`, 219 bits of memory of each queue pair.
 
     Parameters
     ----------
@@ -320,6 +322,7 @@ class ProgramStage(wiring.Component):
             put_config.en.eq(self._put_config),
             given.on.eq(command.config.enable & command.config.algorithm[-1]),
             given.slot.eq(command.config.algorithm),
+            given.psched.eq(command.config.psched),
             *(given[name].eq(command.config[name]) for name in GIVEN_RATES),
             # With a command no event is in flight.
             put_row.en.eq(commit.put_stb | self._wipe),
@@ -367,6 +370,7 @@ class ProgramStage(wiring.Component):
         ]
         with m.If(~intake.sampled):
             decision, about = begun.decision, begun.about
+            is_score = intake.words.kind == Kind.SCORE
             m.d.comb += [
                 decision.as_value().eq(0),
                 decision.qp.eq(self._qp),
@@ -374,6 +378,9 @@ class ProgramStage(wiring.Component):
                 about.as_value().eq(0),
                 about.t.eq(intake.words.now),
                 about.rated.eq(1),
+                about.score_stb.eq(is_score & (intake.command != ScoreCommand.KEEP)),
+                about.score.eq(intake.words.score),
+                about.command.eq(intake.command),
             ]
         with m.If(offers):
             m.d.comb += [self.o.payload.eq(commit.decision), self.of.eq(commit.about)]

@@ -31,7 +31,7 @@ from ...jit import njit
 from .image import unpacked
 from .machine import Status, run
 
-__all__ = ["COUNTS", "EngineUnit", "engine_event", "engine_size"]
+__all__ = ["COUNTS", "EngineUnit", "engine_above", "engine_event", "engine_size"]
 
 Ints = NDArray[np.int64]
 
@@ -65,6 +65,12 @@ _WORD_MASK = 0xFFFF_FFFF
 def engine_size(qps: int) -> int:
     """Words of the array for `qps` queue pairs."""
     return _ROWS_AT + qps * _ROW_SIZE
+
+
+@njit
+def engine_above(unit: Ints, event: Ints) -> bool:
+    """The event has an RTT above the threshold: nothing may rise."""
+    return bool(event[0] in (_ACK, _SAMPLE) and event[_E_RTT] > unit[_THRESHOLD])
 
 
 @njit
@@ -109,7 +115,7 @@ def engine_event(unit: Ints, qp: int, event: Ints, nothing: Ints) -> tuple[int, 
     row = unit[at : at + _ROW_SIZE]
     kind = event[0]
     timed = kind in (_ACK, _SAMPLE)
-    above = timed and event[_E_RTT] > unit[_THRESHOLD]
+    above = engine_above(unit, event)
     rate = clamp(row[_RATE] if row[_LIVE] else row[_INIT], row[_MIN], row[_MAX])
     window = row[_WINDOW] if row[_LIVE] else 0
     if event[_E_BASE]:

@@ -3,7 +3,7 @@
 
 import random
 import zlib
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from amaranth.sim import SimulatorContext
+from tests.hw.rate.engine.scheduled import PSCHED_VALUES, GoldenPsched, Scheduled
 from tests.hw.verilated import Verilated
 
 from precog_hw.rate.engine.engine import LawEngine
@@ -24,7 +25,13 @@ from precog_sim.rtl.event_block import event_library
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag
 from precog_spec.engine.events import Kind
-from precog_spec.law_fields import SENDERS_AT, SENDERS_BITS, EventKind
+from precog_spec.law_fields import (
+    SCORE_BITS,
+    SENDERS_AT,
+    SENDERS_BITS,
+    EventKind,
+    ScoreCommand,
+)
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_stage")]
 
@@ -53,6 +60,8 @@ class Bench:
     rng : random.Random
     stall : float
         Probability that a decision is not taken.
+    scheduled : bool
+        PSCHED stands behind the engine, and three of four queue pairs ask for it.
     """
 
     config: NicConfig
@@ -60,6 +69,7 @@ class Bench:
     budget: int
     rng: random.Random
     stall: float = 0.0
+    scheduled: bool = False
     feeds: dict[str, deque[Any]] = field(default_factory=lambda: {"ack": deque(), "event": deque()})
     words: dict[int, Any] = field(default_factory=dict)  # by time, which no two share
     decided: int = 0
@@ -67,7 +77,11 @@ class Bench:
     latencies: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.engine, self.unit = LawEngine(self.config), EngineUnit(self.config.qps)
+        dut = Scheduled if self.scheduled else LawEngine
+        self.engine, self.unit = dut(self.config), EngineUnit(self.config.qps)
+        self.psched = GoldenPsched(self.config.qps, _BOUNDS)
+        self.scores: dict[int, int] = {}  # by time
+        self.flags: Counter[int] = Counter()
         self.unit.set_parameters(threshold=_THRESHOLD, budget=self.budget)
         self.counts, self.ended = [0] * len(ENGINE_COUNTS), deque[Any]()
         self.slots = [n % len(self.laws) for n in range(self.config.qps)]
@@ -82,10 +96,11 @@ class Bench:
     def happen(self, qp: int, t: int) -> None:
         """Another event that is to come."""
         kind, value = self.rng.choice(list(_KINDS)), self.rng.randrange(101)
-        level = self.rng.randrange(1 << SENDERS_BITS)
-        self.feeds["event"].append(
-            {"kind": kind, "qp": qp, "t": t, "value": value | level << SENDERS_AT}
-        )
+        level, command = self.rng.randrange(1 << SENDERS_BITS), self.rng.choice([0, *ScoreCommand])
+        told = value | command << SCORE_BITS | level << SENDERS_AT
+        self.feeds["event"].append({"kind": kind, "qp": qp, "t": t, "value": told})
+        if kind == EventKind.SCORE:
+            self.scores[t] = told
         score = {"score": value, "senders": level} if kind == EventKind.SCORE else {}
         self.words[t] = (qp, event_words(_KINDS[kind], now=t, mtu=_MTU, **score))
 
@@ -118,6 +133,8 @@ class Bench:
         for port, value in ((engine.threshold, _THRESHOLD), (engine.budget, self.budget)):
             ctx.set(port, value)
         ctx.set(engine.mtu, _MTU)
+        if self.scheduled:
+            ctx.set(engine.parameters, PSCHED_VALUES)
         for bank, name in enumerate(self.laws):
             made = compile_law(load(name))
             image = image_of(made.program, made.law.integers("default", 1000))
@@ -126,6 +143,7 @@ class Bench:
             assert self.unit.map_slot(bank, bank, enable=True)
         for qp, slot in enumerate(self.slots):
             config = {"enable": 1, "algorithm": 8 + slot, **_BOUNDS}
+            config |= {"psched": self._asks(qp), "sla_priority": qp % 8}
             ctx.set(engine.command.payload, {"qp": qp, "apply": 1, "config": config})
             ctx.set(engine.command.valid, 1)
             await ctx.tick().until(engine.command.ready)
@@ -181,10 +199,20 @@ class Bench:
         of, live, bank = self.ended.popleft()
         assert of == qp == decision.qp
         rate, window = self._golden(qp, words, bool(live), bank)
+        flags = 0
+        if self._asks(qp):
+            if t in self.scores:
+                self.psched.score(qp, self.scores[t], t)
+            above = words[0] == Kind.ACK and words[2] > _THRESHOLD
+            rate, window, flags = self.psched.moved(qp, t, rate, window, above=above)
         assert (decision.rate, decision.window) == (rate, window)
-        assert decision.flags == 1 << Flag.EVENT
+        assert decision.flags == 1 << Flag.EVENT | flags
+        self.flags[flags] += 1
         self.decided += 1
         self.left -= 1
+
+    def _asks(self, qp: int) -> int:
+        return int(self.scheduled and qp % 4 != 3)
 
     def _golden(self, qp: int, words: Any, live: bool, bank: int) -> tuple[int, int]:
         """What the golden engine decides, with the program that the event began with."""
@@ -215,7 +243,9 @@ def _config(cores: int, qps: int = 16) -> NicConfig:
 
 
 @cache  # a library's name is made from the Verilog, which takes seconds
-def _library(config: NicConfig) -> Path:
+def _library(config: NicConfig, *, scheduled: bool = False) -> Path:
+    if scheduled:
+        return event_library(Scheduled(config), label="law engine and PSCHED")
     return event_library(LawEngine(config), label=f"law engine, {config.law_cores} cores")
 
 
@@ -233,6 +263,19 @@ def test_events_of_queue_pairs_that_collide(
     assert bench.decided == 400 * volume
     assert dict(zip(ENGINE_COUNTS, bench.counts, strict=True)) == bench.unit.counts()
     assert bench.counts == [400 * volume, 0, 0, 0]
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.6])
+def test_psched_behind_programs(stall: float, seed: int, volume: int) -> None:
+    """Scores between back-to-back events of queue pairs that ask for it and of others."""
+    config = _config(4)
+    laws = ["lockstep", "timely", "swift", "dcqcn", "lockstep_hints"]
+    bench = Bench(config, laws, 1000, random.Random(seed), stall, scheduled=True)
+    _traffic(bench, 400 * volume, collide=True)
+    bench.run(_library(config, scheduled=True))
+    assert bench.decided == 400 * volume
+    scored, both = 1 << Flag.SCORED, 1 << Flag.SCORED | 1 << Flag.CONGESTED
+    assert min(bench.flags[flags] for flags in (0, scored, both)) > 10
 
 
 @pytest.mark.parametrize("cores", [1, 4])
