@@ -53,6 +53,7 @@ from .language import (
     clamp,
     fraction,
     reciprocal,
+    rounded,
     rsqrt,
     scale,
     wrap,
@@ -101,14 +102,14 @@ STATE = (
     ),
     Field(
         "tally",
-        Q(18, 0, signed=False),
-        "acknowledgements of the round, 8 bits; those that met less than 0.6 qs, 8; rounds in a "
-        "row that found the link idle, 2",
+        Q(19, 0, signed=False),
+        "acknowledgements of the round that met less than 0.6 qs, 8 bits; rounds in a row that "
+        "found the link idle, 2; acknowledgements of the round, 8",
     ),
     Field("current", Fmt.RTT, "least RTT of the present block of 8, with jitter of 32"),
     Field("previous", Fmt.RTT, "least RTT of the block before"),
     Field("slips", _PAIR, "rounds since the last slip; above: 256ths of a gap by which it slips"),
-    Field("total", Q(32, 0, signed=False), "RTTs of the present mean: sum, and below it how many"),
+    Field("mean", Q(33, 0, signed=False), "RTTs of the present mean: sum, 28 bits, and how many"),
     Field("least", _SUM, "least sum of 16 RTTs"),
     Field("lifted", _PAIR, "rounds of which it is the least; above: ticks by which T is lifted"),
     Field(
@@ -123,33 +124,44 @@ WINDOWED = True
 
 _ONE = FACTOR.one
 _NONE = Fmt.RTT.max
-_SUM_MAX = _SUM.max
-_TALLY_MAX = (1 << 18) - 1
-_TOTAL_MAX = (1 << 32) - 1
 _T_MIN = 16
 _RHO_MIN = 1678  # 1e-4
 _ROUND = 16
 _COALESCED = 4  # counts an acknowledgement of more than two packets
 _COUNT_BITS = 8
 _COUNT_MAX = _COUNT.max
+# Of `tally`.
+_LEVEL_AT = 8
+_LEVEL_BITS = 2
 _LEVEL_MAX = 3
-_LEVEL_AT = 16
+_TOLD_AT = 10
+_TOLD = 1 << _TOLD_AT
+_TALLY_MAX = (1 << 18) - 1
+# Of `mean` and `least`.
+_MEAN_AT = 28
+_MEAN = 16
+_SUM_MAX = _SUM.max
+# Of `last`.
 _RTT_BITS = 24
 _LOW_BITS = 10
+_LOW_MASK = ((1 << _LOW_BITS) - 1) << _RTT_BITS
+_HALF_LOW = 1 << (_LOW_BITS - 1)
 _SINKS_AT = 34
 _SINKS_BITS = 2
 _SINKS = 2
+_SINKS_MASK = ((1 << _SINKS_BITS) - 1) << _SINKS_AT
 _JOLTS_AT = 36
 _JOLTS_BITS = 5
 _JOLT = 4
-_BLOCK_AT = 41
-_HALF_LOW = 1 << (_LOW_BITS - 1)
-_LOW_MASK = ((1 << _LOW_BITS) - 1) << _RTT_BITS
-_SINKS_MASK = ((1 << _SINKS_BITS) - 1) << _SINKS_AT
 _JOLTS_MASK = ((1 << _JOLTS_BITS) - 1) << _JOLTS_AT
-_BLOCK_MASK = 31 << _BLOCK_AT
+_BLOCK_AT = 41
+_BLOCK_MASK = 63 << _BLOCK_AT
 _BLOCK = 8
 _LONG_BLOCK = 32
+_WITHIN = (_BLOCK - 1) << _BLOCK_AT  # a place in a block of 8
+_CALM = _WITHIN + (1 << _SINKS_AT)  # what may be there with neither noise nor jitter
+_NEWS = _BLOCK_MASK + _JOLTS_MASK + _SINKS_MASK + _LOW_MASK - _CALM
+# Of `reference`.
 _PSN_BITS = 24
 _TURN_BITS = 11
 _TURN_MAX = 1023
@@ -158,14 +170,13 @@ _RAMP = (838861, 2516582, 7549747, _ONE)  # .05, .15, .45, 1
 _HALF_PSN = 1 << 23
 _NEAR = 1 << 25
 _BYTES_MAX = (1 << 24) - 1
-_MEAN_BITS = 4
 
 
 def _aim(p: Record, w: int, bdp: int, t: int) -> int:
     """qs, ticks with 8 fraction bits."""
     rho = max(fraction(w, bdp), _RHO_MIN)
     part = (p.s * rsqrt(rho)) >> (20 - (zeros(rho) >> 1))
-    return scale(t << 8, min(part, p.cap))
+    return rounded(t * min(part, p.cap), 16)
 
 
 def _begin(p: Record, s: Record, e: Record) -> None:
@@ -177,27 +188,26 @@ def _begin(p: Record, s: Record, e: Record) -> None:
         s.last = wrap(s.last, _BLOCK_AT)
 
 
-def _note(s: Record, weight: int, q: int, qs: int) -> int:
+def _note(s: Record, weight: int, idle: bool) -> int:
     """Count an acknowledgement; how many there are. Never more of them met less than 0.6 qs."""
-    count = wrap(s.tally, _COUNT_BITS) + weight
+    count = wrap(s.tally >> _TOLD_AT, _COUNT_BITS) + weight
     if count <= _COUNT_MAX:
-        if 5 * q < 3 * qs:
-            s.tally = min(s.tally + weight * (1 + (1 << _COUNT_BITS)), _TALLY_MAX)
+        if idle:
+            s.tally = min(s.tally + weight * (_TOLD + 1), _TALLY_MAX)
         else:
-            s.tally = min(s.tally + weight, _TALLY_MAX)
+            s.tally = min(s.tally + weight * _TOLD, _TALLY_MAX)
         return count
-    idles = wrap(s.tally >> _COUNT_BITS, _COUNT_BITS)
-    if 5 * q < 3 * qs:
+    idles = wrap(s.tally, _COUNT_BITS)
+    if idle:
         idles = min(idles + weight, _COUNT_MAX)
-    s.tally = ((s.tally >> _LEVEL_AT) << _LEVEL_AT) + (idles << _COUNT_BITS) + _COUNT_MAX
+    level = wrap(s.tally >> _LEVEL_AT, _LEVEL_BITS)
+    s.tally = _COUNT_MAX * _TOLD + (level << _LEVEL_AT) + idles
     return _COUNT_MAX
 
 
-def _turn(s: Record, last: int, rtt: int) -> int:
+def _turn(s: Record, change: int) -> int:
     """Follow the RTT's turns; its zigzag."""
-    change = clamp(rtt - last, -_TURN_MAX, _TURN_MAX)
-    if last == 0:
-        change = 0
+    change = clamp(change, -_TURN_MAX, _TURN_MAX)
     turn = s.reference >> _PSN_BITS
     if turn > _TURN_MAX:  # it fell
         both = max(min(change, (1 << _TURN_BITS) - turn), 0)
@@ -208,43 +218,41 @@ def _turn(s: Record, last: int, rtt: int) -> int:
     return both
 
 
-def _heard(p: Record, s: Record, e: Record, rtt: int) -> tuple[int, int]:
-    """Take an RTT: is the base noise's, is there jitter, what is the least. Sinks and jolts."""
-    last = wrap(s.last, _RTT_BITS)
-    base = wrap(e.base, _LOW_BITS) << _RTT_BITS
+def _startled(p: Record, s: Record, e: Record, last: int, base: int, both: int) -> None:
+    """An RTT after a sign of noise or jitter, with one, or at the end of a block."""
     status = s.last & (_JOLTS_MASK + _SINKS_MASK)
+    block = s.last & _BLOCK_MASK
+    settled = status >> _JOLTS_AT < p.jitter
+    if block >= _BLOCK << _BLOCK_AT and (settled or block >= _LONG_BLOCK << _BLOCK_AT):
+        s.previous = s.current
+        s.current = e.rtt
+        block = 0
+    else:
+        s.current = min(s.current, e.rtt)
     fell = (s.last & _LOW_MASK) - base
     if fell != 0:
         fell = (fell & _LOW_MASK) >> _RTT_BITS
         sinks = status & _SINKS_MASK
-        if fell < _HALF_LOW and last - rtt > 2 * fell and sinks < _SINKS << _SINKS_AT:
+        if fell < _HALF_LOW and last - e.rtt > 2 * fell and sinks < _SINKS << _SINKS_AT:
             status = status + (1 << _SINKS_AT)
     if status >= 1 << _JOLTS_AT:
         status = status - (1 << _JOLTS_AT)
-    zigzag = _turn(s, last, rtt)
-    if zigzag == _TURN_MAX:
+    if both == _TURN_MAX:
         jolted = min((status >> _JOLTS_AT) + _JOLT + 1, (1 << _JOLTS_BITS) - 1)
         status = (jolted << _JOLTS_AT) + (status & _SINKS_MASK)
-    jolts = status >> _JOLTS_AT
-    block = s.last & _BLOCK_MASK
-    if block == 0:
-        s.previous = s.current
-        s.current = rtt
-    else:
-        s.current = min(s.current, rtt)
-    block = block + (1 << _BLOCK_AT)
-    if block >= _BLOCK << _BLOCK_AT and (jolts < p.jitter or block >= _LONG_BLOCK << _BLOCK_AT):
-        block = 0
-    s.last = block + status + base + rtt
-    return (status & _SINKS_MASK) >> _SINKS_AT, jolts
+    if p.jitter == 0 and status < 1 << _JOLTS_AT:
+        status = status + (1 << _JOLTS_AT)  # never calm
+    block = min(block, _LONG_BLOCK << _BLOCK_AT) + (1 << _BLOCK_AT)
+    s.last = block + status + base + e.rtt
 
 
 def _average(s: Record, rtt: int) -> None:
-    """Keep the least mean of 16 RTTs; the count's carry is a 16th of a tick in it."""
-    s.total = min(s.total + (rtt << _MEAN_BITS) + 1, _TOTAL_MAX)
-    if wrap(s.total, _MEAN_BITS) == 0:
-        s.least = min(s.least, s.total >> _MEAN_BITS)
-        s.total = 0
+    """Keep the least mean of 16 RTTs, and a tick."""
+    if s.mean >= (_MEAN - 1) << _MEAN_AT:
+        s.least = min(s.least, wrap(s.mean, _MEAN_AT) + rtt + 1)
+        s.mean = 0
+    else:
+        s.mean = s.mean + rtt + (1 << _MEAN_AT)
 
 
 def _watch(p: Record, s: Record, w: int, bdp: int, t: int) -> None:
@@ -253,7 +261,7 @@ def _watch(p: Record, s: Record, w: int, bdp: int, t: int) -> None:
     watched = min(wrap(s.lifted, _COUNT_BITS) + 1, _COUNT_MAX)
     limit = scale(p.rise, clamp(24 * fraction(w, bdp) - 2 * _ONE, 0, _ONE))
     if p.watch > 0 and watched >= p.watch:
-        lift = max((s.least >> _MEAN_BITS) - (t - lift) - p.spare, 0)
+        lift = max((s.least >> 4) - (t - lift) - p.spare, 0)
         watched = 0
         s.least = _SUM_MAX
     if limit == 0:
@@ -273,12 +281,20 @@ def _slip(p: Record, s: Record, e: Record) -> None:
 
 
 def _ended(
-    p: Record, s: Record, least: int, w: int, bdp: int, t: int, qs: int, hi: int, packet: int
+    p: Record,
+    s: Record,
+    count: int,
+    least: int,
+    w: int,
+    bdp: int,
+    t: int,
+    qs: int,
+    hi: int,
+    packet: int,
 ) -> int:
-    """The window at a round's end; the tally keeps the level alone."""
-    count = wrap(s.tally, _COUNT_BITS)
-    idle = wrap(s.tally >> _COUNT_BITS, _COUNT_BITS)
-    level = s.tally >> _LEVEL_AT
+    """The window at the end of a round of `count`; the tally keeps the level alone."""
+    idle = wrap(s.tally, _COUNT_BITS)
+    level = wrap(s.tally >> _LEVEL_AT, _LEVEL_BITS)
     s.tally = 0
     if (least - t) << 8 > hi:
         return min(w, scale(s.w0, fraction((t << 8) + qs, least << 8)))
@@ -290,12 +306,11 @@ def _ended(
     return min(w, bdp)
 
 
-def _fine(p: Record, sent: int, w: int, t: int, excess: int) -> int:
-    """Fine control: what to add to the window."""
+def _share(p: Record, t: int, excess: int) -> int:
+    """Fine control: what to add to the window, part of g and of what is acknowledged."""
     y = reciprocal(t)
     part = (-max(min(excess, p.floor), -_NEAR) * y) >> (32 - zeros(t))
-    step = min(sent, w)
-    return scale(scale(step, clamp(part, -_ONE, _ONE)), p.g)
+    return clamp(part, -_ONE, _ONE)
 
 
 def _below_packet(p: Record, rtt: int, w: int, t: int, qs: int, packet: int) -> int:
@@ -326,6 +341,7 @@ def _round(
     e: Record,
     w: int,
     slower: int,
+    count: int,
     least: int,
     bdp: int,
     t: int,
@@ -339,7 +355,7 @@ def _round(
     ramp = e.mtu << 8
     if e.bytes > 2 * e.mtu:
         ramp = 0
-    after = _ended(p, s, least, w, bdp, t, qs, hi, ramp)
+    after = _ended(p, s, count, least, w, bdp, t, qs, hi, ramp)
     s.w0 = s.w1
     s.w1 = after
     _watch(p, s, after, bdp, t)
@@ -348,65 +364,111 @@ def _round(
     return after, s.slips >> _COUNT_BITS
 
 
-def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
-    """One acknowledgement."""
-    if e.bytes == 0:
-        return e.rate, e.window
-    rtt = e.rtt
-    sinks, jolts = _heard(p, s, e, rtt)
-    slower = s.slips >> _COUNT_BITS
-    t = e.base + (s.lifted >> _COUNT_BITS)
-    if sinks >= _SINKS and s.zigzag > p.gate:
-        t = t + ((s.zigzag * p.noise) >> 16)
-    t = clamp(t, _T_MIN, _NONE)
-    bdp = max(bytes_over(e.max_rate, t), 1)
-    lowest = bytes_over(e.min_rate, t)
-    if s.w == 0:
-        first = max(bytes_over(e.init_rate, t), 1)
-        s.w = first
-        s.w0 = first
-        s.w1 = first
-        s.least = _SUM_MAX
-        s.tally = 0
-        s.current = rtt
-        s.previous = _NONE
-        s.reference = ((s.reference >> _PSN_BITS) << _PSN_BITS) + wrap(e.seq - 1, _PSN_BITS)
-    _average(s, rtt)
-    least = min(s.current, s.previous)
-    if jolts >= p.jitter:
-        least = max(least - p.allow, t)
-        rtt = least
+def _begun(p: Record, s: Record, e: Record) -> None:
+    """The first acknowledgement."""
+    first = max(bytes_over(e.init_rate, clamp(e.base, _T_MIN, _NONE)), 1)
+    s.w = first
+    s.w0 = first
+    s.w1 = first
+    s.least = _SUM_MAX
+    s.current = e.rtt
+    s.previous = _NONE
+    s.reference = wrap(e.seq - 1, _PSN_BITS)
+    s.last = (1 << _BLOCK_AT) + (wrap(e.base, _LOW_BITS) << _RTT_BITS) + e.rtt
+    if p.jitter == 0:
+        s.last = s.last + (1 << _JOLTS_AT)
+
+
+def _seldom(
+    p: Record, s: Record, e: Record, rtt: int, bdp: int, lowest: int, t: int, qs: int
+) -> tuple[int, int]:
+    """A window of whole packets that is not `_usual`: what to act on, and the part of a slip."""
     q = (rtt - t) << 8
-    qs = _aim(p, s.w, bdp, t)
     hi = 2 * qs + p.slack
     w = s.w
+    weight = 1
+    if e.bytes > 2 * e.mtu:
+        weight = _COALESCED
+    count = _note(s, weight, 5 * q < 3 * qs)
+    slower = s.slips >> _COUNT_BITS
+    least = min(s.current, s.previous)
+    if wrap(s.last >> _JOLTS_AT, _JOLTS_BITS) >= p.jitter:
+        least = rtt
+    if q <= hi:
+        if count >= _ROUND:
+            w, slower = _round(p, s, e, w, slower, count, least, bdp, t, qs, hi)
+        step = min(min(e.bytes, _BYTES_MAX) << 8, w)
+        held = clamp(w + scale(scale(step, _share(p, t, q - qs)), p.g), lowest, bdp)
+        s.w = max(held, 1)
+        return held, slower
+    w, slower = _round(p, s, e, w, slower, count, least, bdp, t, qs, hi)
+    w = clamp(w, lowest, bdp)
+    s.w = max(w, 1)
+    return min(w, max(scale(s.w0, fraction((t << 8) + qs, rtt << 8)), lowest)), slower
+
+
+def _decided(p: Record, s: Record, e: Record, rtt: int, t: int) -> tuple[int, int]:
+    """Rate and window."""
+    _average(s, e.rtt)
+    bdp = max(bytes_over(e.max_rate, t), 1)
+    lowest = (e.min_rate * t) >> 16  # more than a window can be is more than `bdp`
+    q = (rtt - t) << 8
+    qs = _aim(p, s.w, bdp, t)
+    excess = q - qs
     packet = e.mtu << 8
-    sent = min(e.bytes, _BYTES_MAX) << 8
-    if w < packet:
-        held = clamp(_below_packet(p, rtt, w, t, qs, packet), lowest, bdp)
+    if s.w < packet:
+        slower = 0
+        held = clamp(_below_packet(p, rtt, s.w, t, qs, packet), lowest, bdp)
         s.w = max(held, 1)
         s.w0 = held
         s.w1 = held
         s.tally = 0
         s.slips = wrap(s.slips, _COUNT_BITS)
-        slower = 0
         _begin(p, s, e)
+    elif excess - p.slack <= qs and e.bytes <= e.mtu and s.tally < (_ROUND - 1) * _TOLD:
+        if 5 * q < 3 * qs:
+            s.tally = s.tally + _TOLD + 1
+        else:
+            s.tally = s.tally + _TOLD
+        share = rounded(e.bytes * _share(p, t, excess), 16)
+        held = clamp(s.w + scale(share, p.g), lowest, bdp)
+        s.w = max(held, 1)
+        if s.slips < 1 << _COUNT_BITS:
+            rate = rate_over(held, clamp(rtt, t, t + p.stretch))
+            return max(min(rate, e.max_rate), e.min_rate), max(held, 1 << 8) >> 8
+        slower = s.slips >> _COUNT_BITS
     else:
-        if sent > packet and e.bytes > 2 * e.mtu:
-            count = _note(s, _COALESCED, q, qs)
-        else:
-            count = _note(s, 1, q, qs)
-        if q <= hi:
-            if count >= _ROUND:
-                w, slower = _round(p, s, e, w, slower, least, bdp, t, qs, hi)
-            held = clamp(w + _fine(p, sent, w, t, q - qs), lowest, bdp)
-            s.w = max(held, 1)
-        else:
-            w, slower = _round(p, s, e, w, slower, least, bdp, t, qs, hi)
-            w = clamp(w, lowest, bdp)
-            held = min(w, max(scale(s.w0, fraction((t << 8) + qs, rtt << 8)), lowest))
-            s.w = max(w, 1)
+        held, slower = _seldom(p, s, e, rtt, bdp, lowest, t, qs)
+    sent = min(e.bytes, _BYTES_MAX) << 8
+    more = 0
     if sent > packet:
         more = (sent - packet) >> 7
-        return _paced(p, e, slower, rtt, held, t), max(held >> 8, 1) + more
-    return _paced(p, e, slower, rtt, held, t), max(held >> 8, 1)
+    return _paced(p, e, slower, rtt, held, t), max(held >> 8, 1) + more
+
+
+def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
+    """One acknowledgement."""
+    if e.bytes == 0:
+        return e.rate, e.window
+    if s.w == 0:
+        _begun(p, s, e)
+    else:
+        last = wrap(s.last, _RTT_BITS)
+        base = wrap(e.base, _LOW_BITS) << _RTT_BITS
+        both = _turn(s, e.rtt - last)
+        if both < _TURN_MAX and s.last & _NEWS == base:
+            s.current = min(s.current, e.rtt)
+            s.last = (s.last & (_CALM + _LOW_MASK)) + e.rtt + (1 << _BLOCK_AT)
+            t = clamp(e.base + (s.lifted >> _COUNT_BITS), _T_MIN, _NONE)
+            rate, window = _decided(p, s, e, e.rtt, t)
+            return rate, window
+        _startled(p, s, e, last, base, both)
+    t = e.base + (s.lifted >> _COUNT_BITS)
+    if s.last & (_SINKS << _SINKS_AT) > 0 and s.zigzag > p.gate:
+        t = t + ((s.zigzag * p.noise) >> 16)
+    t = clamp(t, _T_MIN, _NONE)
+    rtt = e.rtt
+    if wrap(s.last >> _JOLTS_AT, _JOLTS_BITS) >= p.jitter:
+        rtt = max(min(s.current, s.previous) - p.allow, t)
+    rate, window = _decided(p, s, e, rtt, t)
+    return rate, window

@@ -37,6 +37,7 @@ def _heard(p: Words, s: State, e: Words) -> tuple[bool, bool]:
     last, parts = s["last"] % _WRAP, int(s["last"]) >> 24
     low, sinks, jolts, block = parts & 1023, parts >> 10 & 3, parts >> 12 & 31, parts >> 17
     change = min(max(e["rtt"] - last, -1023), 1023) if last else 0
+    ends = block >= (32 if jolts >= p["jitter"] else 8)
     turn = _turned(s)
     zigzag = min(abs(change), abs(turn)) if change * turn < 0 else 0
     s["zigzag"] = min(s["zigzag"] + math.floor(zigzag - s["zigzag"]) / 256, 512 - 1 / 256)
@@ -44,10 +45,10 @@ def _heard(p: Words, s: State, e: Words) -> tuple[bool, bool]:
     if 0 < fell < 512 and last - e["rtt"] > 2 * fell:
         sinks = min(sinks + 1, 2)
     jolts = min(max(jolts - 1, 0) + (5 if zigzag == 1023 else 0), 31)
-    if block == 0:
-        s["current"], s["previous"] = e["rtt"], s["current"]
+    if ends:
+        block, s["current"], s["previous"] = 0, e["rtt"], s["current"]
     s["current"] = min(s["current"], e["rtt"])
-    block = block + 1 if block + 1 < (32 if jolts >= p["jitter"] else 8) else 0
+    block += 1
     parts = int(e["base"]) % 1024 | sinks << 10 | jolts << 12 | block << 17
     s |= {"last": parts << 24 | int(e["rtt"])}
     _refer(s, s["reference"], change)
@@ -70,8 +71,8 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
     noise = math.floor(p["noise"] * s["zigzag"]) if sinks and s["zigzag"] > p["gate"] else 0
     base, link = e["base"] + lift + noise, e["max_rate"]
     tally = int(s["tally"])
-    level = tally >> 16
-    idle, count = tally >> 8 & 255, tally & 255
+    level = tally >> 8 & 3
+    idle, count = tally & 255, tally >> 10
     bdp, least = link * base, e["min_rate"] * base
     if s["w"] == 0:
         s["w"] = s["w0"] = s["w1"] = e["init_rate"] * base
@@ -79,9 +80,9 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
         _refer(s, e["seq"] - 1, _turned(s))
         s |= {"least": _NO_SUM}
         s |= {"current": e["rtt"], "previous": _NONE}
-    s["total"] += 16 * e["rtt"] + 1
-    if s["total"] % 16 == 0:
-        s["least"], s["total"] = min(s["least"], s["total"] // 16), 0
+    s["mean"] += e["rtt"] + (1 << 28)
+    if s["mean"] >= 16 << 28:
+        s["least"], s["mean"] = min(s["least"], s["mean"] % (1 << 28) + 1), 0
     rtt, worst = e["rtt"], min(s["current"], s["previous"])
     if jitter:
         rtt = worst = max(worst - p["allow"], base)
@@ -137,7 +138,7 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
         if q > high:
             held = min(held, max(s["w0"] * (base + aim) / rtt, least))
     s["lifted"], s["slips"] = 256 * lift + watched, 256 * slower + rounds
-    s["tally"] = level << 16 | idle << 8 | count
+    s["tally"] = count << 10 | level << 8 | idle
     time = min(max(rtt, base), base + p["stretch"])
     rate = min(max(held / time, e["min_rate"]), link)
     rate = max(rate * (1 - min(slower / 256 * e["mtu"] / held, 0.5)), e["min_rate"])

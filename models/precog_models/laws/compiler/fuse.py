@@ -86,8 +86,10 @@ def _stores(block: Block, serials: Iterator[int]) -> None:
             if step.out is not None:
                 before = made.get(step.out)
                 made = {value: at for value, at in made.items() if at != before}
-                made[step.out] = len(kept)
-                if step.op is Op.MOV and not step.c and not isinstance(step.a, Var):
+                copies = step.op is Op.MOV and not step.c
+                # A copy's register is not needed if its maker stores.
+                made[step.out] = made.get(step.a, len(kept)) if copies else len(kept)
+                if copies and not isinstance(step.a, Var):
                     made[step.a] = len(kept)
             kept.append(step)
             continue

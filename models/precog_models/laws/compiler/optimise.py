@@ -16,6 +16,7 @@ from .fuse import fuse
 from .ir import Block, Branch, Const, Function, Mem, Operand, Step, Var
 from .shared import share
 from .simplify import folded, settled, turned
+from .sink import sink
 
 __all__ = ["optimise"]
 
@@ -30,6 +31,7 @@ def optimise(function: Function) -> None:
     _simplify(function)
     shorten_ends(function)
     _simplify(function)
+    sink(function)
     fuse(function)
     _eliminate(function)
     _load(function)
@@ -43,6 +45,7 @@ def _simplify(function: Function) -> None:
     while changed:
         before = _size(function)
         _propagate(function)
+        _follow(function)
         share(function)
         _coalesce(function)
         _settle(function)
@@ -92,6 +95,24 @@ def _propagate(function: Function) -> None:
                 entered[after] = {v: mine.get(v, none) | defs.get(v, none) for v in both}
             else:
                 entered[after] = dict(defs)
+
+
+def _follow(function: Function) -> None:
+    """Read what a copy is of, as long as neither changes, in its own block."""
+    for block in function.blocks:
+        copies: dict[Operand, Operand] = {}
+        for step in block.steps:
+            step.a = copies.get(step.a, step.a)
+            if step.b is not None:
+                step.b = copies.get(step.b, step.b)
+            if step.out is None:
+                continue
+            copies = {x: y for x, y in copies.items() if step.out not in (x, y)}
+            if step.op is Op.MOV and isinstance(step.a, Var) and step.a != step.out:
+                copies[step.out] = step.a
+        if block.branch is not None:
+            block.branch.a = copies.get(block.branch.a, block.branch.a)
+            block.branch.b = copies.get(block.branch.b, block.branch.b)
 
 
 def _coalesce(function: Function) -> None:
