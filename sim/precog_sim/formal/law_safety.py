@@ -2,8 +2,8 @@
 
 `Safety` is the gateware as it is, with free inputs: what a program said is among them. `Retirer` is
 it, too; of the threads only what they promise is there: who runs what does not change until the
-retirer has told of it. Core, programs and instructions do not occur, so that the claims hold for
-all of them.
+retirer has freed the thread. Core, programs and instructions do not occur, so that the claims hold
+for all of them.
 """
 
 from amaranth.hdl import Array, Assert, Assume, Cover, Module, Mux, Signal, Value
@@ -108,13 +108,13 @@ class OwnerHarness(wiring.Component):
             if member.flow is wiring.In:
                 value = Value.cast(port)
                 m.d.comb += value.eq(free(len(value)))
-        told = past(dut.o_stb, "told") & past.known
+        freed = past(dut.free_stb, "freed") & past.known
         of = past(dut.thread, "of")
         for n in range(THREADS):
             about = Value.cast(dut.abouts[n])
             ended = dut.ended[n]
             was, ran = past(ended, f"ended{n}"), past(about, f"about{n}")
-            gone = told & (of == n)
+            gone = freed & (of == n)
             m.d.comb += [
                 Assume(~past.known | ~was | gone | (ended & (about == ran))),
                 Assume(~gone | ~ended),
@@ -122,12 +122,17 @@ class OwnerHarness(wiring.Component):
         qps = Array(dut.abouts[n].qp for n in range(THREADS))
         done = Array(Value.cast(dut.abouts[n].status) == 0 for n in range(THREADS))
         ends = Array(dut.ended[n] for n in range(THREADS))
-        busy = inner["fsm_state"] != 0 if inner.every("fsm_state") else dut.write_stb
+        # The thread may begin another event while the first one's stores are made.
+        owner, well = Signal.like(dut.qp), Signal()
+        with m.If(dut.free_stb):
+            m.d.sync += [owner.eq(qps[dut.thread]), well.eq(done[dut.thread])]
+        fsm_busy = inner["fsm_state"] != 0 if inner.every("fsm_state") else dut.write_stb
         m.d.comb += [
-            Assert(~dut.write_stb | (dut.qp == qps[dut.thread]), "a row of the event's own"),
-            Assert(~dut.write_stb | ends[dut.thread], "of an event that has ended"),
-            Assert(~dut.write_stb | done[dut.thread], "and not in a trap"),
-            Cover(dut.write_stb & busy),
+            Assert(~dut.free_stb | ends[dut.thread], "of an event that has ended"),
+            Assert(~dut.write_stb | dut.busy, "of an event that still keeps its queue pair"),
+            Assert(~dut.write_stb | (dut.qp == owner), "a row of the event's own"),
+            Assert(~dut.write_stb | well, "and not in a trap"),
+            Cover(dut.write_stb & fsm_busy),
         ]
         return m
 
@@ -161,7 +166,7 @@ MUTANTS = (
     Mutant(
         "law.safety",
         _SAFETY,
-        "Mux(self.above & (inside > self.rate), self.rate, inside)",
+        "Mux(holds_rate, self.rate, inside)",
         "inside",
         "a rate rises above the threshold",
         quick=True,
@@ -177,8 +182,8 @@ MUTANTS = (
     Mutant(
         "law.safety",
         _SAFETY,
-        "rises = (self.window != 0) & ((window == 0) | (window > self.window))",
-        "rises = window > self.window",
+        "wider = (self.window != 0) & ((window == 0) | (window > self.window))",
+        "wider = window > self.window",
         "a window is taken away above the threshold",
     ),
     Mutant(
@@ -188,6 +193,13 @@ MUTANTS = (
         "self.qp.eq(self.abouts[0].qp),\n        ]\n        for n, mask",
         "rows of the first thread's queue pair are written",
         quick=True,
+    ),
+    Mutant(
+        "law.owner",
+        _RETIRER,
+        "m.d.sync += self.busy.eq(1)",
+        "m.d.sync += self.busy.eq(0)",
+        "the next event of a queue pair sees a row that is being written",
     ),
     Mutant(
         "law.owner",

@@ -24,7 +24,8 @@ _STAGE = "precog_hw.rate.engine.stage"
 _FLIGHT = "precog_hw.rate.engine.flight"
 _CONFIG = NicConfig(qps=2, sets=2, lanes=16, columns=1, steps=1, law_cores=1)
 _BUDGET = 1
-_LIMIT = THREADS * _BUDGET + 256  # cycles that the core has
+_PLACES = THREADS + 1
+_LIMIT = 2 * THREADS * _BUDGET + 512  # cycles that the core has
 _COMMIT = 8  # cycles of a commit
 # States of the stage, in the order in which they are named; those of commit; those of a place.
 _IDLE, _READ, _COMMAND, _FETCH, _APPLY, _BOUND, _CLAMP, _BEGIN, _CLEAR, _SEND = range(10)
@@ -71,12 +72,12 @@ class TimeHarness(wiring.Component):
     def _places(self, m: Module, dut: Any) -> None:
         """A place is free again in time, and no queue pair has two."""
         inner = self._inner
-        names = range(THREADS)
+        names = range(_PLACES)
         states = [inner[f"flight.state{n}"] for n in names]
         ages = [inner[f"flight.age{n}"] for n in names]
         owners = [inner[f"flight.qp{n}"] for n in names]
         turn, commit = inner["flight.turn"], inner["commit.commit_state"]
-        m.d.comb += [Assert(turn < THREADS), Assert(commit <= _OFFER)]  # nothing waits: no PASS
+        m.d.comb += [Assert(turn < _PLACES), Assert(commit <= _OFFER)]  # nothing waits: no PASS
         # Cycles that a commit has had: it seeks for one before its event shows, and for one after.
         done = Signal(4)
         m.d.comb += done.eq(Mux(commit == _SEEK, dut._flight.ended, commit + 1))
@@ -90,12 +91,12 @@ class TimeHarness(wiring.Component):
             waited, ahead = Signal(range(256), name=f"waited{n}"), Signal(4, name=f"ahead{n}")
             m.d.sync += waited.eq(Mux(state == _ENDED, waited + 1, 0))
             m.d.comb += [
-                ahead.eq(Mux(turn <= n, n - turn, n + THREADS - turn)),
+                ahead.eq(Mux(turn <= n, n - turn, n + _PLACES - turn)),
                 Assert(state <= _ENDED),
                 Assert((state != _RUNS) | (ages[n] <= _LIMIT), "the core's time has an end"),
                 Assert(
                     (state != _ENDED)
-                    | (waited + _COMMIT * (ahead + 1) <= _COMMIT * THREADS + done + 1),
+                    | (waited + _COMMIT * (ahead + 1) <= _COMMIT * _PLACES + done + 1),
                     "a decision is offered in time",
                 ),
             ]
@@ -119,14 +120,14 @@ class TimeHarness(wiring.Component):
         m.d.comb += Assert(state <= _SEND)
         for name, value in most.items():
             m.d.comb += Assert((state != name) | (age <= value), "an event begins in time")
-        runs = Array(inner[f"flight.state{n}"] for n in range(THREADS))[number]
+        runs = Array(inner[f"flight.state{n}"] for n in range(_PLACES))[number]
         was = Signal()
         m.d.sync += was.eq((state == _SEND) & (runs != _RUNS))
         m.d.comb += [
             Assert(~moves | (~clash & inner["flight.is_free"]), "its place stays free"),
             Assert((state == _CLEAR) | (place == 0)),
             Assert(~was | (state != _SEND), "a core that is reset is not waited for"),
-            Assert((state != _SEND) | (number < THREADS)),
+            Assert((state != _SEND) | (number < _PLACES)),
         ]
         begun = dut._begun
         m.d.comb += Assert(
@@ -141,7 +142,7 @@ PROOFS = (
         TimeHarness,
         Mode.INDUCTION,
         2,
-        "an event that has begun is answered within 8 x budget + 256 + 66 cycles, whatever the "
+        "an event that has begun is answered within 16 x budget + 512 + 74 cycles, whatever the "
         "core does; no queue pair has two",
         quick=False,
     ),

@@ -1,8 +1,8 @@
 """A core of the law engine: eight events at once, an instruction a cycle."""
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
-from amaranth.lib.memory import Memory, MemoryData
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_spec.engine.isa import (
@@ -15,15 +15,15 @@ from precog_spec.engine.isa import (
     THREADS,
     WORD,
     Op,
-    Space,
 )
 
-from .dispatcher import EVENT_PLACES, Dispatcher
+from .dispatcher import BUFFER_BITS, EVENT_PLACES, Dispatcher
 from .execute import BLOCK_RAM, Word, registers, result
 from .layouts import CODE_WRITE, ENTRY_WRITE, SLOT_WRITE, event_layout, result_layout, row_layout
+from .operands import first_operand, last_operand, slot_word
 from .retirer import Retirer
 from .simple import Simple
-from .threads import THREAD_BITS, TURN_BITS, Threads
+from .threads import TURN_BITS, Threads
 from .units import delayed
 
 __all__ = ["Core"]
@@ -49,8 +49,9 @@ class Core(wiring.Component):
     its stage 8: after its branch is decided in 5 to 7; its result is written before operands are
     read again, in stage 11. So a register on the way costs nothing but time of the one event.
 
-    A queue pair has one event in the core at a time: the next one waits at the input, so that it
-    sees the row that the first one leaves.
+    The dispatcher writes the next event's words while all threads run, so that a thread that ends
+    one begins at once. A queue pair has one event in the core at a time: the next one waits at the
+    input, so that it sees the row that the first one leaves.
 
     Latency: of an event, `THREADS` cycles for each turn of its program, 22 to start, a cycle for
     each word that it stored, and at most 16. Throughput: an instruction a cycle; an event in 22
@@ -62,11 +63,6 @@ class Core(wiring.Component):
         Queue pairs, a power of two.
     dsp : str
         As `Multiplier` has it.
-
-    Attributes
-    ----------
-    row_data : MemoryData
-        Rows of all queue pairs, for simulations.
 
     Members
     -------
@@ -89,7 +85,7 @@ class Core(wiring.Component):
     def __init__(self, qps: int, dsp: str = "generic") -> None:
         if qps < 1 or qps & (qps - 1):
             raise ValueError(f"qps must be a power of two, not {qps!r}")
-        self.row_data = MemoryData(shape=signed(WORD), depth=qps * ROW_WORDS, init=[])
+        self._qps = qps
         self._qp_bits = max((qps - 1).bit_length(), 1)
         self._dsp = dsp
         super().__init__(
@@ -127,15 +123,21 @@ class Core(wiring.Component):
         for n in range(4, _STAGES):
             fetched = delayed(m, fetched, 1, f"fetched{n}")
             self._words[n] = Word(fetched)
+        m.d.comb += self._dispatcher.asked.eq(self._thread[2])
+        self._buffer = delayed(m, self._dispatcher.buffer, 1, "buffer")
         index = Signal((SLOT_WORDS - 1).bit_length())
         first, second, writes = registers(m, self._words[3], self._thread[3])
         heard, rows = self._heard(m), self._rows(m)
-        a = delayed(m, self._first_operand(m, first, heard, rows), 1, "a").as_signed()
+        row, event = (rows, self._qp[3]), (heard, self._buffer)
+        word = self._words[3]
+        a = delayed(m, first_operand(m, word, first, row, event), 1, "a").as_signed()
         first_turn = delayed(m, self._phase[4] == 0, 1, "first_turn")
         # The next turn of the thread looks up what this one has found the place of.
         finds = self._live[5] & first_turn & (self._words[5].op == Op.LDX)
-        place = Mux(delayed(m, finds, THREADS - 2, "looks_up"), index, self._words[3].b)
-        b = delayed(m, self._last_operand(m, second, place, heard, rows), 1, "b").as_signed()
+        place = Mux(delayed(m, finds, THREADS - 2, "looks_up"), index, word.b)
+        of_slot = slot_word(m, self._slot[3], place, self.slot, self.slot_stb)
+        last = last_operand(m, word, second, of_slot, row, event)
+        b = delayed(m, last, 1, "b").as_signed()
         # An index is wanted in stage 3 of the next turn.
         word = self._words[5]
         found = Signal.like(index)
@@ -172,7 +174,9 @@ class Core(wiring.Component):
             threads.start.qp.eq(self.i.payload.qp),
             threads.start.id.eq(self.i.payload.id),
             threads.retired.eq(retirer.thread),
-            threads.retired_stb.eq(retirer.o_stb),
+            threads.retired_stb.eq(retirer.free_stb),
+            threads.busy.eq(retirer.busy),
+            threads.busy_qp.eq(retirer.qp),
             retirer.cleared.eq(dispatcher.thread),
             retirer.cleared_stb.eq(dispatcher.start_stb),
             retirer.ended.eq(threads.ended),
@@ -195,79 +199,24 @@ class Core(wiring.Component):
         ]
         return read.data
 
-    def _first_operand(self, m: Module, register: Value, heard: Memory, rows: Memory) -> Value:
-        """The first operand, in stage 4."""
-        word = self._words[3]
-        row, event = rows.read_port(), heard.read_port()
-        m.d.comb += [
-            row.addr.eq(Cat(word.ra[:4], self._qp[3])),
-            event.addr.eq(Cat(word.ra[:4], Const(0, 1), self._thread[3])),
-        ]
-        sources = {
-            "register": (~word.memory, register),
-            "row": (word.memory & ~word.ra[-1], row.data),
-            "event": (word.memory & word.ra[-1], event.data),
-        }
-        return self._chosen(m, "first", Const(0, WORD), sources)
-
-    def _chosen(
-        self, m: Module, name: str, found: Value, sources: dict[str, tuple[Value, Value]]
-    ) -> Value:
-        """One of several words, in stage 4; without one, what was found."""
-        value = Signal(signed(WORD), name=name)
-        # The memories come late in stage 4: which one counts is known before.
-        for source, (wanted, data) in sources.items():
-            chosen = delayed(m, wanted, 1, f"{name}_{source}")
-            found = found | (data & chosen.replicate(WORD).as_signed())
-        m.d.comb += value.eq(found)
-        return value
-
-    def _last_operand(
-        self, m: Module, register: Value, place: Value, heard: Memory, rows: Memory
-    ) -> Value:
-        """The last operand, in stage 4."""
-        word = self._words[3]
-        m.submodules.slot_memory = memory = Memory(
-            shape=signed(WORD), depth=SLOTS * SLOT_WORDS, init=[], attrs=BLOCK_RAM
-        )
-        slot, load = memory.read_port(), memory.write_port()
-        m.d.comb += [
-            slot.addr.eq(Cat(place, self._slot[3])),
-            load.addr.eq(Cat(self.slot.place, self.slot.slot)),
-            load.data.eq(self.slot.word),
-            load.en.eq(self.slot_stb),
-        ]
-        event, row = heard.read_port(), rows.read_port()
-        m.d.comb += [
-            event.addr.eq(Cat(word.b[:5], self._thread[3])),
-            row.addr.eq(Cat(word.b[:4], self._qp[3])),
-        ]
-        of_row = word.space == Space.ROW
-        number = Mux(word.space == Space.NUMBER, word.b, 0).as_signed()
-        sources = {
-            "register": (word.space == Space.REGISTER, register),
-            "slot": (word.space == Space.SLOT, slot.data),
-            "event": (of_row & word.b[-1], event.data),
-            "row": (of_row & ~word.b[-1], row.data),
-        }
-        return self._chosen(m, "last", delayed(m, number, 1, "number").as_signed(), sources)
-
     def _heard(self, m: Module) -> Memory:
-        """Words of each thread's event."""
+        """Words of each thread's event, and of the next one."""
         m.submodules.event_memory = heard = Memory(
-            shape=signed(WORD), depth=EVENT_PLACES << THREAD_BITS, init=[], attrs=BLOCK_RAM
+            shape=signed(WORD), depth=EVENT_PLACES << BUFFER_BITS, init=[], attrs=BLOCK_RAM
         )
         told = heard.write_port()
         m.d.comb += [
             told.en.eq(self._dispatcher.write_stb),
-            told.addr.eq(Cat(self._dispatcher.place, self._dispatcher.thread)),
+            told.addr.eq(self._dispatcher.place),
             told.data.eq(self._dispatcher.word),
         ]
         return heard
 
     def _rows(self, m: Module) -> Memory:
         """Rows of all queue pairs; the retirer's writes go before the host's."""
-        m.submodules.rows = rows = Memory(self.row_data, attrs=BLOCK_RAM)
+        m.submodules.rows = rows = Memory(
+            shape=signed(WORD), depth=self._qps * ROW_WORDS, init=[], attrs=BLOCK_RAM
+        )
         keep = rows.write_port()
         retirer, host = self._retirer, self.i_row
         m.d.comb += host.ready.eq(~retirer.write_stb)

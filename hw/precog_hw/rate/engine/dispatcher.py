@@ -6,24 +6,29 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_spec.engine.events import EVENT_FIELDS
-from precog_spec.engine.isa import CODE_WORDS, SLOTS, WORD
+from precog_spec.engine.isa import CODE_WORDS, SLOTS, THREADS, WORD
 
 from .execute import BLOCK_RAM
 from .layouts import ENTRY_WRITE, event_layout
 from .threads import THREAD_BITS
 from .units import delayed
 
-__all__ = ["EVENT_PLACES", "Dispatcher"]
+__all__ = ["BUFFER_BITS", "EVENT_PLACES", "Dispatcher"]
 
-#: Words that a thread has for its event.
+#: Words of an event's buffer.
 EVENT_PLACES = 32
+#: Buffers for the events of all threads, and for the next one.
+BUFFER_BITS = THREADS.bit_length()
 _WORDS = len(EVENT_FIELDS)
 
 
 class Dispatcher(wiring.Component):
-    """Gives an event to a free thread, once no other thread has its queue pair.
+    """Writes an event's words to a buffer, then gives it to a thread.
 
-    Latency: two cycles, one for each word, and one to start. Throughput: an event in that time.
+    It waits for a free thread, and until no other thread has its queue pair. Its buffer is the
+    thread's from then on; the thread's last one is for the next event.
+
+    Latency: a cycle for each word, and three to start. Throughput: an event in that time.
 
     Parameters
     ----------
@@ -35,10 +40,12 @@ class Dispatcher(wiring.Component):
     entry : In(ENTRY_WRITE), entry_stb : In(1)
     free, any_free, clash : In
         Of `Threads`, for the event at the input, a cycle ago.
-    thread : Out(3), place : Out(5), word : Out(48), write_stb : Out(1)
-        A word for the thread.
-    start_stb : Out(1), pc : Out, heard : Out(1)
-        All words are there.
+    place : Out(9), word : Out(48), write_stb : Out(1)
+        A word for a buffer.
+    start_stb : Out(1), thread : Out(3), pc : Out, heard : Out(1)
+        The event goes to a thread.
+    asked : In(3), buffer : Out(4)
+        A thread, and the buffer of its event.
     """
 
     def __init__(self, qp_bits: int) -> None:
@@ -51,12 +58,14 @@ class Dispatcher(wiring.Component):
                 "any_free": In(1),
                 "clash": In(1),
                 "thread": Out(THREAD_BITS),
-                "place": Out((EVENT_PLACES - 1).bit_length()),
+                "place": Out((EVENT_PLACES - 1).bit_length() + BUFFER_BITS),
                 "word": Out(signed(WORD)),
                 "write_stb": Out(1),
                 "start_stb": Out(1),
                 "pc": Out((CODE_WORDS - 1).bit_length()),
                 "heard": Out(1),
+                "asked": In(THREAD_BITS),
+                "buffer": Out(BUFFER_BITS),
             }
         )
 
@@ -73,31 +82,40 @@ class Dispatcher(wiring.Component):
             load.data.eq(Cat(self.entry.place, self.entry.heard)),
             load.en.eq(self.entry_stb),
         ]
-        place, seen, writes = Signal.like(self.place), Signal(), Signal()
+        place, writes = Signal(range(EVENT_PLACES), name="word_place"), Signal()
+        spare = Signal(BUFFER_BITS, init=THREADS)
+        buffers = [Signal(BUFFER_BITS, init=n, name=f"buffer{n}") for n in range(THREADS)]
+        m.d.comb += self.buffer.eq(Array(buffers)[self.asked])
         words = [event.words[name] for name, _, _ in EVENT_FIELDS]
         groups = [
             delayed(m, Array(words[n : n + 8])[place[:3]], 1, f"words{n}")
             for n in range(0, _WORDS, 8)
         ]
         m.d.sync += [
-            seen.eq(0),
             Cat(self.pc, self.heard).eq(read.data),
-            self.place.eq(delayed(m, place, 1, "place")),
+            self.place.eq(Cat(delayed(m, place, 1, "place"), spare)),
             self.write_stb.eq(delayed(m, writes, 1, "writes")),
             self.word.eq(Array(groups)[delayed(m, place[3:], 1, "group")]),
         ]
         with m.FSM():
-            with m.State("WAIT"):
-                m.d.sync += [seen.eq(self.i.valid), self.thread.eq(self.free), place.eq(0)]
-                with m.If(seen & self.any_free & ~self.clash):
-                    m.d.sync += seen.eq(0)
+            with m.State("IDLE"):
+                m.d.sync += place.eq(0)
+                with m.If(self.i.valid):
                     m.next = "WORDS"
             with m.State("WORDS"):
                 m.d.comb += writes.eq(1)
                 m.d.sync += place.eq(place + 1)
                 with m.If(place == _WORDS - 1):
+                    m.next = "WAIT"
+            with m.State("WAIT"):
+                m.d.sync += self.thread.eq(self.free)
+                with m.If(self.any_free & ~self.clash):
                     m.next = "START"
             with m.State("START"):
                 m.d.comb += [self.start_stb.eq(1), self.i.ready.eq(1)]
-                m.next = "WAIT"
+                m.d.sync += spare.eq(Array(buffers)[self.thread])
+                for n, buffer in enumerate(buffers):
+                    with m.If(self.thread == n):
+                        m.d.sync += buffer.eq(spare)
+                m.next = "IDLE"
         return m

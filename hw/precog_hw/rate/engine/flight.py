@@ -15,14 +15,16 @@ from precog_spec.engine.isa import SLOTS, THREADS
 from .execute import BLOCK_RAM
 from .layouts import ID_BITS, result_layout
 
-__all__ = ["SPARE", "Flight", "begun_layout"]
+__all__ = ["PLACES", "SPARE", "Flight", "begun_layout"]
 
-#: Cycles that an event takes in a core besides its turns, and some more: 22 to start, 8 to its
-#: first turn, and 22 for each event that is retired before it.
-SPARE = 256
+#: Events in flight of a core: those of its threads, and one that waits for the next free thread.
+PLACES = THREADS + 1
+#: Cycles that an event takes in a core besides turns, and some more: 22 to start, 8 to its first
+#: turn, and 22 for each event that is retired before it; and as much while it waits for a thread.
+SPARE = 512
 _SLOT_BITS = (SLOTS - 1).bit_length()
 _BANK_BITS = (BANKS - 1).bit_length()
-_AGE_BITS = (THREADS * (1 << BUDGET_BITS) + SPARE + 1).bit_length()
+_AGE_BITS = (2 * THREADS * (1 << BUDGET_BITS) + SPARE + 1).bit_length()
 
 
 def begun_layout(config: NicConfig) -> data.StructLayout:
@@ -60,7 +62,8 @@ class _State(enum.Enum, shape=2):  # type: ignore[call-arg]
 class Flight(wiring.Component):
     """A place for each event in flight; those that have ended are offered in turn.
 
-    Each core has as many places as it has threads: it always has one for the event that comes.
+    Each core has a place more than it has threads, so that a thread that ends an event finds the
+    next one.
 
     An event that the core has not answered in time has ended, too: then the core is reset, and
     every event that it had has `lost` its result. Results of events that are not there are ignored.
@@ -90,7 +93,7 @@ class Flight(wiring.Component):
         The core's result.
     restart : Out(1)
         The core is late: reset it.
-    running : Out(6 * cores)
+    running : Out(9 * cores)
         Places whose event the core has, or gets.
     ended : Out(1)
         There is an event that has ended: `of`, `said`, `lost`, from a cycle later to `done_stb`.
@@ -101,7 +104,7 @@ class Flight(wiring.Component):
     def __init__(self, config: NicConfig) -> None:
         self._begun, self._result = begun_layout(config), result_layout(config.qp_bits)
         self._cores = config.law_cores
-        self._places = self._cores * THREADS
+        self._places = self._cores * PLACES
         super().__init__(
             {
                 "begin_stb": In(1),
@@ -149,7 +152,7 @@ class Flight(wiring.Component):
         late = Signal(self._places)
         # The core is reset a cycle after an event is late, once.
         m.d.sync += [
-            limit.eq(THREADS * self.budget + SPARE - 1),
+            limit.eq(2 * THREADS * self.budget + SPARE - 1),
             self.restart.eq(late.any() & ~self.restart),
         ]
         for n, (state, age) in enumerate(zip(states, ages, strict=True)):
@@ -176,7 +179,7 @@ class Flight(wiring.Component):
         core = self.asked[: (self._cores - 1).bit_length()]
         free, is_free = Signal.like(self.id, name="free"), Signal(name="is_free")
         for n in reversed(range(self._places)):
-            with m.If((states[n] == _State.FREE) & (core == n // THREADS)):
+            with m.If((states[n] == _State.FREE) & (core == n // PLACES)):
                 m.d.comb += [free.eq(n), is_free.eq(1)]
         m.d.sync += [self.id.eq(free), self.has_free.eq(is_free)]
         ended = Signal(self._places)

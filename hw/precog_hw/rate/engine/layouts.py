@@ -19,8 +19,8 @@ __all__ = [
 _SLOT_BITS = 3
 _KIND_BITS = 3
 
-#: Number that an event keeps in the cores: eight for each of eight.
-ID_BITS = 6
+#: Number that an event keeps in the cores: nine for each of eight.
+ID_BITS = 7
 
 #: A word of a program's code.
 CODE_WRITE = data.StructLayout(

@@ -32,10 +32,14 @@ class Retirer(wiring.Component):
         A thread begins an event.
     ended : In(6), abouts : In
         Of `Threads`.
-    write_stb, qp, place, word : Out
-        A word for a row.
-    o : Out(result_layout), o_stb : Out(1), thread : Out(3)
-        The event has ended, and its thread is free.
+    write_stb, place, word : Out
+        A word for the row of `qp`.
+    thread : Out(3), free_stb : Out(1)
+        The thread is free: what it stored is made before its next event can store anything.
+    busy : Out(1), qp : Out
+        Stores of this queue pair are made.
+    o : Out(result_layout), o_stb : Out(1)
+        The event has ended.
     """
 
     def __init__(self, qp_bits: int) -> None:
@@ -56,6 +60,8 @@ class Retirer(wiring.Component):
                 "o": Out(result_layout(qp_bits)),
                 "o_stb": Out(1),
                 "thread": Out(THREAD_BITS),
+                "free_stb": Out(1),
+                "busy": Out(1),
             }
         )
 
@@ -114,6 +120,8 @@ class Retirer(wiring.Component):
                     self.o.rated.eq(0),
                     self.o.windowed.eq(0),
                 ]
+                m.d.comb += self.free_stb.eq(1)
+                m.d.sync += self.busy.eq(1)
                 m.next = "WORDS"
             with m.State("WORDS"):
                 # A word that is found now is read in the next cycle, then written.
@@ -122,8 +130,7 @@ class Retirer(wiring.Component):
                     m.next = "TELL"
             with m.State("TELL"):
                 m.d.comb += self.o_stb.eq(1)
-                m.next = "REST"
-            with m.State("REST"):  # the thread is free from here on
+                m.d.sync += self.busy.eq(0)
                 m.next = "WAIT"
         with m.If(self.write_stb & (self.place == 0)):
             m.d.sync += [self.o.rate.eq(self.word), self.o.rated.eq(1)]

@@ -78,14 +78,18 @@ class Safety(wiring.Component):
         inside = Signal(_RATE)
         out = Signal(2)
         m.d.sync += [out.eq(beyond(wanted, bounds)), inside.eq(within(wanted, bounds, out))]
-        m.d.comb += [
-            self.o_rate.eq(Mux(self.above & (inside > self.rate), self.rate, inside)),
-            self.o_window.eq(window),
+        # Where the wanted rate is above the present one, which is in bounds, it is not below it
+        # within them. No window is the largest one.
+        holds_rate, holds_window = Signal(), Signal()
+        wider = (self.window != 0) & ((window == 0) | (window > self.window))
+        m.d.sync += [
+            holds_rate.eq(self.above & (wanted > self.rate)),
+            holds_window.eq(self.above & wider),
         ]
-        # No window is the largest one.
-        rises = (self.window != 0) & ((window == 0) | (window > self.window))
-        with m.If(self.above & rises):
-            m.d.comb += self.o_window.eq(self.window)
+        m.d.comb += [
+            self.o_rate.eq(Mux(holds_rate, self.rate, inside)),
+            self.o_window.eq(Mux(holds_window, self.window, window)),
+        ]
         return m
 
     def _safe(self) -> Value:

@@ -88,7 +88,7 @@ class Threads(wiring.Component):
     Members
     -------
     asked : In(qp_bits), clash : Out(1)
-        A queue pair, and whether a thread has it.
+        A queue pair, and whether a thread has it, or stores of it are made.
     free : Out(3), any_free : Out(1)
         A thread without an event.
     start_stb : In(1), start_thread, start_pc, start_heard, start : In
@@ -101,6 +101,8 @@ class Threads(wiring.Component):
         Threads whose event has ended, and all events.
     retired : In(3), retired_stb : In(1)
         A thread is free again.
+    busy : In(1), busy_qp : In(qp_bits)
+        Stores of this queue pair are made.
     """
 
     def __init__(self, qp_bits: int) -> None:
@@ -129,6 +131,8 @@ class Threads(wiring.Component):
                 "abouts": Out(data.ArrayLayout(about, THREADS)),
                 "retired": In(THREAD_BITS),
                 "retired_stb": In(1),
+                "busy": In(1),
+                "busy_qp": In(qp_bits),
             }
         )
 
@@ -145,7 +149,7 @@ class Threads(wiring.Component):
         )
         m.d.sync += [
             self.any_free.eq(Cat(state == _State.FREE for state in states).any()),
-            self.clash.eq(clashes.any()),
+            self.clash.eq(clashes.any() | (self.busy & (self.busy_qp == self.asked))),
         ]
         m.d.comb += [
             self.live.eq(Array(state == _State.RUNS for state in states)[self.thread]),

@@ -11,7 +11,7 @@ import numpy as np
 from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import Out
-from amaranth.sim import Simulator, SimulatorContext
+from numpy.typing import NDArray
 
 from precog_hw.passing import pass_ports
 from precog_hw.rate.engine.core import Core
@@ -23,6 +23,7 @@ from precog_hw.rate.engine.layouts import (
     result_layout,
     row_layout,
 )
+from precog_models.rate.engine.assembler import assemble
 from precog_models.rate.engine.machine import Status, run
 from precog_sim.rtl.event_block import pack, unpack
 from precog_sim.rtl.feed_block import FeedBlock, FeedRun, feed_library
@@ -70,6 +71,23 @@ class Slot:
             self.memory[place] = word
 
 
+def _dumps() -> list[Slot]:
+    """Sixteen programs in two slots: words 0 and 1 in two events, which they outlast, then others.
+
+    A result tells what goes to these two words, 32 bits of each.
+    """
+    texts = ["mov! r0, s[0]\nmov! r1, s[1]", "mov! r0, s[0], >>32\nmov! r1, s[1], >>32"]
+    texts += [f"mov! r0, s[{n}]\nmov! r1, s[{n}], >>32" for n in range(2, 16)]
+    slots = []
+    for part in (texts[:8], texts[8:]):
+        code = [one.encoded() for text in part for one in assemble(f"{text}\nend")]
+        slots.append(Slot(code, {kind: 3 * kind for kind in range(8)}, []))
+    return slots
+
+
+_DUMPS = _dumps()
+
+
 class Bench:
     """Events into a core; what comes out must be the interpreter's.
 
@@ -89,7 +107,6 @@ class Bench:
         events: list[Any],
         budget: int = _BUDGET,
     ) -> None:
-        self.core = Core(QPS)
         self.budget = budget
         self.slots = slots
         self.start = rows
@@ -100,7 +117,6 @@ class Bench:
         self.wanted: list[deque[Any]] = [deque() for _ in range(QPS)]
         for slot, qp, words in events:
             self.wanted[qp].append(self._golden(slot, qp, words))
-        self.cycles = 0
 
     def _golden(self, slot: int, qp: int, words: list[int]) -> Any:
         one = self.slots[slot]
@@ -112,29 +128,58 @@ class Bench:
         status, turns, _ = run(one.code, entry, one.memory, row, event, self.budget, _NOTHING)
         return slot, Status(status), turns, row.copy()
 
-    def verilated(self) -> int:
-        """Run it Verilated, where rows cannot be seen; cycles as `simulate`."""
+    def run(self) -> int:
+        """Run it, Verilated; cycles from the first event to the last result."""
         rtl = FeedBlock(core_library())
         rtl.poke(budget=self.budget)
+        self._load(rtl, self.slots)
+        rows = [[qp, place, word] for (qp, place), word in self.start.items()]
+        if rows:
+            self._fed(rtl, {"i_row": (row_layout(_QP_BITS), rows)}, 0)
+        cycles = 0
+        if self.events:
+            cycles, results = self._results(rtl, self.events)
+            for told in results:
+                self._compare(told)
+        assert not any(self.wanted)
+        assert self._rows_of(rtl).tolist() == self.rows.tolist()
+        rtl.close()
+        return cycles
+
+    def _load(self, rtl: FeedBlock, slots: list[Slot]) -> None:
         codes, memories, entries = [], [], []
-        for number, slot in enumerate(self.slots):
-            for table, words in ((codes, slot.code), (memories, slot.memory)):
-                table += [[number, n, int(words[n])] for n in np.flatnonzero(words).tolist()]
+        for number, slot in enumerate(slots):
+            codes += [[number, n, word] for n, word in enumerate(slot.code.tolist())]
+            memories += [[number, n, int(slot.memory[n])] for n in np.flatnonzero(slot.memory)]
             entries += [[number, kind, 1, place] for kind, place in slot.entries.items()]
         tables = {"code": codes, "slot": memories, "entry": entries}
         for port, layout in (("code", CODE_WRITE), ("slot", SLOT_WRITE), ("entry", ENTRY_WRITE)):
-            for row in pack(layout, np.array(tables[port], dtype=np.int64), rtl.size(port)):
+            table = np.array(tables[port], dtype=np.int64).reshape(-1, len(dict(layout)))
+            for row in pack(layout, table, rtl.size(port)):
                 rtl.pulse(f"{port}_stb", **{port: int.from_bytes(row.tobytes(), "little")})
-        rows = [[qp, place, word] for (qp, place), word in self.start.items()]
-        events = [[slot, qp, 0, *words] for slot, qp, words in self.events]
-        self._fed(rtl, {"i_row": (row_layout(_QP_BITS), rows)}, 0)
-        run = self._fed(rtl, {"i": (_EVENT, events)}, len(events))
-        rtl.close()
+
+    def _results(self, rtl: FeedBlock, events: list[Any]) -> tuple[int, list[Any]]:
+        """Cycles and results of events."""
+        words = [[slot, qp, 0, *words] for slot, qp, words in events]
+        run = self._fed(rtl, {"i": (_EVENT, words)}, len(words))
         fields = [name for name, _ in _RESULT]
-        for values in unpack(_RESULT, run.ports["o_payload"]).tolist():
-            self._compare(SimpleNamespace(**dict(zip(fields, values, strict=True))))
-        assert not any(self.wanted)
-        return run.cycles
+        told = unpack(_RESULT, run.ports["o_payload"]).tolist()
+        return run.cycles, [SimpleNamespace(**dict(zip(fields, one, strict=True))) for one in told]
+
+    def _rows_of(self, rtl: FeedBlock) -> NDArray[np.int64]:
+        """All rows, told by programs that return their words in two parts."""
+        self._load(rtl, _DUMPS)
+        nothing = [0] * (len(NAMES) - 1)
+        events = [(n >> 3, qp, [n & 7, *nothing]) for qp in range(QPS) for n in range(16)]
+        parts: list[list[Any]] = [[] for _ in range(QPS)]
+        for told in self._results(rtl, events)[1]:
+            parts[told.qp].append((told.rate, told.window))
+        rows = np.zeros((QPS, 16), dtype=np.int64)
+        for qp, ((low0, low1), (high0, high1), *others) in enumerate(parts):
+            for place, (low, high) in enumerate([(low0, high0), (low1, high1), *others]):
+                word = low | (high & 0xFFFF) << 32
+                rows[qp, place] = word - (1 << 48) if word >> 47 else word
+        return rows
 
     def _fed(
         self,
@@ -148,16 +193,6 @@ class Bench:
         }
         return rtl.run(feeds, count, paired={}, watch=[], strobes="o_valid")
 
-    def simulate(self) -> int:
-        """Run it; returned are cycles from the first event to the last result."""
-        simulator = Simulator(self.core)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(self._feed)
-        simulator.add_testbench(self._watch)
-        simulator.run()
-        assert not any(self.wanted)
-        return self.cycles
-
     def _compare(self, told: Any) -> Any:
         """A result against the golden one; the row that the event leaves."""
         slot, status, turns, row = self.wanted[told.qp].popleft()
@@ -168,63 +203,8 @@ class Bench:
             assert told.window == row[1] % (1 << 32)
         return row
 
-    async def _load(self, ctx: SimulatorContext) -> None:
-        core = self.core
-        for number, slot in enumerate(self.slots):
-            for name, words in (("code", slot.code), ("slot", slot.memory)):
-                ctx.set(getattr(core, f"{name}_stb"), 1)
-                for place, word in enumerate(words.tolist()):
-                    if word == 0:
-                        continue  # as it is
-                    write = {"slot": number, "place": place, "word": word}
-                    ctx.set(getattr(core, name), write)
-                    await ctx.tick()
-                ctx.set(getattr(core, f"{name}_stb"), 0)
-            ctx.set(core.entry_stb, 1)
-            for kind, place in slot.entries.items():
-                entry = {"slot": number, "kind": kind, "heard": 1, "place": place}
-                ctx.set(core.entry, entry)
-                await ctx.tick()
-            ctx.set(core.entry_stb, 0)
-        ctx.set(core.i_row.valid, 1)
-        for (qp, place), word in self.start.items():
-            ctx.set(core.i_row.payload, {"qp": qp, "place": place, "word": word})
-            await ctx.tick().until(core.i_row.ready)
-        ctx.set(core.i_row.valid, 0)
-
-    async def _feed(self, ctx: SimulatorContext) -> None:
-        ctx.set(self.core.budget, self.budget)
-        await self._load(ctx)
-        self.loaded = True
-        for slot, qp, words in self.events:
-            payload = {"slot": slot, "qp": qp, "words": dict(zip(NAMES, words, strict=True))}
-            ctx.set(self.core.i.payload, payload)
-            ctx.set(self.core.i.valid, 1)
-            await ctx.tick().until(self.core.i.ready)
-            ctx.set(self.core.i.valid, 0)
-
-    async def _watch(self, ctx: SimulatorContext) -> None:
-        self.loaded = False
-        while not self.loaded:
-            await ctx.tick()
-        left = len(self.events)
-        limit = 4000 * left
-        while left:
-            _, _, stb, told = await ctx.tick().sample(self.core.o_stb, self.core.o)
-            self.cycles += 1
-            assert self.cycles < limit, "the core hangs"
-            if not stb:
-                continue
-            left -= 1
-            row = self._compare(told)
-            held = [ctx.get(self.core.row_data[told.qp * 16 + n]) for n in range(16)]
-            assert held == row.tolist()
-        for _ in range(50):
-            _, _, stb = await ctx.tick().sample(self.core.o_stb)
-            assert not stb
-
 
 @cache
 def core_library() -> Path:
-    """The core, Verilated, for `Bench.verilated`."""
+    """The core, Verilated, for `Bench.run`."""
     return feed_library(_Streamed(), label="law engine's core")

@@ -17,6 +17,8 @@ from precog_spec.engine.isa import THREADS, Instruction, Op, Space
 
 from .bench import NAMES, QPS, Bench, Slot
 
+pytestmark = pytest.mark.cosim
+
 
 def _words(rng: random.Random, kind: int) -> list[int]:
     words = [rng.getrandbits(rng.randrange(1, form.width + 1)) for _, form, _ in EVENT_FIELDS]
@@ -49,22 +51,11 @@ def _random_bench(rng: random.Random) -> Bench:
     return Bench(slots, rows, events)
 
 
-def test_random_programs(seed: int) -> None:
-    """All instructions; the whole row is compared after each event."""
-    rng = random.Random(seed)
-    cycles = sum(_random_bench(rng).simulate() for _ in range(3))
-    print(f"{cycles} cycles")
-
-
-@pytest.mark.cosim
 def test_many_random_programs(seed: int, request: pytest.FixtureRequest) -> None:
-    """The same, Verilated; what is stored shows in later events of the queue pair."""
-    volume = request.config.getoption("--volume")
-    if volume == 1:
-        pytest.skip("with --volume 2 and more, 9 programs and 40 events for each")
-    rng = random.Random(seed)
-    cycles = sum(_random_bench(rng).verilated() for _ in range(volume))
-    print(f"{9 * volume} programs, {40 * volume} events, {cycles} cycles")
+    """All instructions; what is stored shows in later events of the queue pair, and at the end."""
+    rng, count = random.Random(seed), max(request.config.getoption("--volume"), 3)
+    cycles = sum(_random_bench(rng).run() for _ in range(count))
+    print(f"{9 * count} programs, {40 * count} events, {cycles} cycles")
 
 
 def _law_slot(name: str) -> Slot:
@@ -91,7 +82,7 @@ def test_laws_at_once(first: int, seed: int, request: pytest.FixtureRequest) -> 
         words |= {"rate": rng.randrange(1 << 22, 1 << 28), "min_rate": 1 << 18}
         words |= {"max_rate": 1 << 28, "init_rate": 1 << 26, "predicted": 1, "prediction": 1 << 20}
         events.append((law, law, list(words.values())))
-    cycles = Bench(slots, {}, events).simulate()
+    cycles = Bench(slots, {}, events).run()
     print(f"{cycles / len(events):.0f} cycles per event")
 
 
@@ -109,18 +100,25 @@ def test_traps_and_latency() -> None:
     slots = [Slot(_short(good), {0: 0}, []), bad, fell]
     bench = Bench(slots, {(1, 3): 5}, [(1, 1, words), (2, 1, words), (0, 1, words)])
     assert [one[1] for one in bench.wanted[1]] == [Status.ILLEGAL, Status.FELL, Status.DONE]
-    bench.simulate()
-    alone = Bench(slots, {}, [(0, 0, words)])
-    turns = alone.wanted[0][0][2]
-    assert turns == 4
-    assert THREADS * turns <= alone.simulate() <= THREADS * turns + 22 + 2 + 16
+    bench.run()
+    alone, least = ([(slot, 0, words)] for slot in (0, 3))
+    slots.append(Slot(_short("end"), {0: 0}, []))
+    more = Bench(slots, {}, alone).run() - Bench(slots, {}, least).run()
+    assert more == 3 * THREADS + 2 + 2  # turns, stores, and their way to the row
+
+
+def test_the_next_event_of_a_queue_pair() -> None:
+    """It reads at once what the one before has stored last, of fourteen words."""
+    text = "add! r15, s[15], #1\n" + "".join(f"mov! r{n}, #{n}\n" for n in range(2, 15)) + "end"
+    slot = Slot(_short(text), {0: 0}, [])
+    Bench([slot], {}, [(0, 0, [0] * len(NAMES))] * 10).run()
 
 
 def test_an_overrun() -> None:
     slot = Slot(_short("mov r1, #9\nst s[3], r1\nfrc r1, r1, #3\nend"), {0: 0}, [])
     bench = Bench([slot], {}, [(0, 0, [0] * len(NAMES))], budget=5)
     assert bench.wanted[0][0][1] == Status.OVERRUN
-    bench.simulate()
+    bench.run()
 
 
 def test_a_number_of_queue_pairs_that_is_no_power_of_two() -> None:
