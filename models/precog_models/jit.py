@@ -40,7 +40,11 @@ _BY_USER = config.CACHE_DIR
 _LOCK = threading.RLock()
 _LOG = logging.getLogger("precog")
 #: What is compiled together, by the folder of its sources, and the CPU seconds it takes.
-_TIMES = {"precog_models": ("golden models", 30), "network": ("network simulator", 100)}
+_TIMES = {"precog_models": ("golden models", 20), "network": ("network simulator", 60)}
+
+if "NUMBA_OPT" not in os.environ:
+    # LLVM's -O3, numba's default, takes half as long again and makes nothing here faster.
+    config.OPT = type(config.OPT)(1)
 
 
 def njit(function: _F, *, kept: bool = True, **options: Any) -> _F:

@@ -87,7 +87,7 @@ def test_processes_may_begin_at_once(tree: SourceTree) -> None:
 
 
 def test_whoever_waits_for_the_compiler_is_told_so_once(tree: SourceTree, tmp_path: Path) -> None:
-    told = "compiling the golden models, about 30 s, kept for the next time"
+    told = "compiling the golden models, about 20 s, kept for the next time"
     assert tree.says(CALL) == ("1 0", told)
     assert tree.says(CALL) == ("1 1", "")
     (tmp_path / "none").touch()

@@ -14,7 +14,7 @@ from enum import IntEnum
 
 from precog_sim.network.arrivals import gather
 from precog_sim.network.control import Cfg, Ctl, Err, Halt
-from precog_sim.network.jit import compiled, inlined, outlined
+from precog_sim.network.jit import compiled, inlined, merged, outlined
 from precog_sim.network.kernel import advance
 from precog_sim.network.layout import (
     NEVER,
@@ -161,7 +161,7 @@ def _idle(run: Net, k: int, parity: int, until: int) -> bool:
     return came == 0
 
 
-@outlined
+@merged
 def _turn(run: Net, k: int, parity: int, until: int, longest: int) -> None:
     """Advance partition `k` to the end of the window, which is at most `longest` ps long."""
     if _idle(run, k, 1 - parity, until):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from precog_models.jit import njit
 
-__all__ = ["compiled", "inlined", "outlined"]
+__all__ = ["compiled", "inlined", "merged", "outlined"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -26,6 +26,14 @@ def compiled(function: _F) -> _F:
 def outlined(function: _F) -> _F:
     """Compile `function` by itself, for compiled functions to call: for what is big or rare."""
     return njit(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def merged(function: _F) -> _F:
+    """Copy `function` into its caller before that is compiled: for what has one caller.
+
+    An `inlined` function is compiled by itself, too. A large one takes as long as its caller then.
+    """
+    return njit(function, _nrt=False, inline="always")
 
 
 def inlined(function: _F) -> _F:

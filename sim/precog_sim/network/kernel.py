@@ -12,7 +12,7 @@ from precog_sim.network.control import Cfg, Ctl, Halt, Own
 from precog_sim.network.faults import link_changes, schedule_outages, wire_lost
 from precog_sim.network.forecasts import hear_peer, visit_queues
 from precog_sim.network.host import after_send, begin_flow, hand_over, host_next, wake_earlier
-from precog_sim.network.jit import inlined
+from precog_sim.network.jit import inlined, merged
 from precog_sim.network.laws import notify, time_out
 from precog_sim.network.layout import FlowCol, Kind, MessageCol, PortCol, PrioCol, Rec
 from precog_sim.network.net import Net
@@ -45,7 +45,7 @@ def _begin(net: Net) -> None:
     net.ctl[Ctl.BEGUN] = 1
 
 
-@inlined
+@merged
 def advance(net: Net, until: int) -> None:
     """Let a partition do all that is due before `until` ps.
 
