@@ -14,6 +14,9 @@ _PRECOMPILED = "CFG_CXXFLAGS_PCH_I=-include"
 #: Make's flags for a top that takes longer to compile than to simulate, and for a NIC.
 SMALL = f"{_PRECOMPILED} OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
 LARGE = f"-j2 {_PRECOMPILED} OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
+#: cocotb's runner makes each register a public variable, which takes most of the time to compile.
+#: Benches use ports alone.
+_PORTS_ALONE = ("--no-public-flat-rw", "--public-depth", "1")
 
 
 def run_cocotb(
@@ -42,7 +45,7 @@ def run_cocotb(
         sources=[source],
         hdl_toplevel=top,
         build_dir=build,
-        build_args=["-Wno-fatal", "-Wno-lint", *build_args],
+        build_args=["-Wno-fatal", "-Wno-lint", *_PORTS_ALONE, *build_args],
     )
     runner.test(
         hdl_toplevel=top, test_module=module, build_dir=build, seed=seed, extra_env=dict(env)

@@ -9,6 +9,7 @@ import pytest
 from tests.command_line import ran
 
 from precog_host import cli
+from precog_sim.rtl.verilate import BUILD_ROOT
 
 _PAGE = (Path(__file__).parents[2] / "docs/tutorials/law.md").read_text()
 _FILES = dict(re.findall(r"`(\w+\.py)`:\s+```python\n(.*?)```", _PAGE, re.S))
@@ -53,7 +54,11 @@ def test_the_page_s_law_and_commands(
 def test_the_page_s_law_in_the_rtl(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    built = BUILD_ROOT.resolve()
     monkeypatch.chdir(tmp_path)
+    built.mkdir(parents=True, exist_ok=True)
+    BUILD_ROOT.parent.mkdir()
+    BUILD_ROOT.symlink_to(built)  # the library is that of other tests
     Path("aimd_card.py").write_text(_FILES["aimd_card.py"])
     (command,) = (one for one in _COMMANDS if one.startswith("sim law"))
     done = ran(capsys, *shlex.split(command), "-j")
