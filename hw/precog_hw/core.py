@@ -54,8 +54,7 @@ class Core(wiring.Component):
     ``1 + feature + (predictor - lead) + head + rate``: 1 + 10 + 23 + 4 + 16 = 54 cycles with 64
     lanes, 4 columns, one input and up to 256 queue pairs; 60 with a window. The prediction is there
     after 38. All that holds if the predictor is free and the queue pair's context is of the model.
-    Decisions of timely and dcqcn take `LawStage`'s time longer, those that a score may move
-    `Psched`'s.
+    Decisions of programs take the engine's time longer, those that a score may move `Psched`'s.
     Throughput: the slower of the predictor's and the rate unit's.
     Cost: 7 + 3 + 2 multipliers and the predictor; `LawStage`, `Psched`.
 
@@ -76,7 +75,7 @@ class Core(wiring.Component):
     dropped : Out(1)
         Strobe: a sample is dropped.
     i_event : In(stream.Signature(LAW_EVENT))
-        With `config.laws`: events for the laws that react to more than samples.
+        With `config.laws`: events for programs and PSCHED.
     event_ignored : Out(1)
         With `config.laws`: strobe, see `LawStage.ignored`.
     i_profile : In(stream.Signature(PROFILE)), o_forecast : Out(stream.Signature(FORECAST))

@@ -79,7 +79,7 @@ class PrecogNic(wiring.Component):
     i_sample : In(stream.Signature(SAMPLE))
         Completed RTT samples. Not with packets: then they come from these.
     i_event : In(stream.Signature(LAW_EVENT))
-        Events for the laws that react to more than samples. Not with packets; with `config.laws`.
+        Events for programs and PSCHED. Not with packets; with `config.laws`.
     i_tx, o_tx, i_rx, o_rx : packet streams
         With packets: `precog_hw.packet.card.Card`.
     sample_stb, sample, law_event_stb, law_event : Out

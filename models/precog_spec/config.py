@@ -42,9 +42,9 @@ _MOST_FORECAST = 1 << 15
 
 #: (option, the one that it needs, why).
 NEEDS = (
-    ("law_cores", "laws", "its programs are laws"),
-    ("trace", "laws", "its records are of their decisions"),
-    ("receiver", "laws", "its commands are for them"),
+    ("law_cores", "laws", "its programs hear events"),
+    ("trace", "laws", "its records have their times and scores"),
+    ("receiver", "laws", "its commands are for PSCHED"),
     ("receiver", "width", "scores come in packets"),
     ("senders", "width", "packets say who sends"),
     ("wire", "width", "its cells hold packets"),
@@ -93,10 +93,10 @@ class NicConfig:
         Bits in a beat of the packet path (8, 64, 128, 256 or 512); 0 for a device without packets,
         to which samples come from outside.
     laws : bool
-        The laws timely and dcqcn, and PSCHED.
+        PSCHED, and events for it and for programs.
     law_cores : int
-        Cores of the law engine (`precog_hw.rate.engine`): 0, 1, 4 or 8, at most `qps`. With an
-        engine timely and dcqcn are programs, without one they are fixed logic.
+        Cores of the law engine (`precog_hw.rate.engine`): 0, 1, 4 or 8, at most `qps`. Its programs
+        are laws besides pid and predpid: timely, dcqcn and others.
     grants : bool
         The pacer in grant mode (`precog_hw.pace.grants`).
     profile : bool
@@ -240,15 +240,9 @@ class NicConfig:
         return (self.sets - 1).bit_length()
 
     @property
-    def fixed_laws(self) -> bool:
-        """The laws timely and dcqcn are fixed logic, not programs."""
-        return self.laws and not self.law_cores
-
-    @property
     def parameter_blocks(self) -> tuple[str, ...]:
         """Register blocks whose RW fields are parameters that all queue pairs share."""
-        fixed = ("TIMELY", "DCQCN") if self.fixed_laws else ()
-        return ("MEASURE", "PID", *fixed, *(("PSCHED",) if self.laws else ()))
+        return ("MEASURE", "PID", *(("PSCHED",) if self.laws else ()))
 
 
 _DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(NicConfig)}
@@ -307,5 +301,5 @@ PRESETS: dict[str, NicConfig] = {
     "ecp5-85": NicConfig(
         qps=16, sets=4, lanes=16, columns=1, width=64, laws=False, ecc=False, dsp="ecp5"
     ),
-    "corundum-100g": NicConfig(qps=256, lanes=128, columns=4, width=512),
+    "corundum-100g": NicConfig(qps=256, lanes=128, columns=4, width=512, law_cores=8),
 }

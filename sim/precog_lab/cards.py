@@ -17,7 +17,8 @@ from precog_host.device import Device
 from precog_host.emulator.device import Emulator
 from precog_host.rdma_follow import Change, Follower
 from precog_host.rdma_list import RdmaQp
-from precog_models.law_presets import DCQCN_PRESETS
+from precog_models.laws.compiler.compile import compile_law
+from precog_models.laws.compiler.load import load
 from precog_models.packet.parser import Descriptor
 from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
@@ -36,6 +37,7 @@ _MIN_GBPS = 0.01  # links of slow guests are slow, too
 _DCQCN_GBPS = 40.0
 _BITS_PER_BYTE = 8
 _MTU = 1024
+_LAW_SLOT = 0
 
 
 class Passed:
@@ -93,22 +95,30 @@ class Card(Protocol):
 
 
 def bring_up(device: Device, link_gbps: float) -> None:
-    """Parameters as a host would set them before its first queue pair.
+    """Parameters and programs as a host would set them before its first queue pair.
 
-    DCQCN's are for links of 40 Gb/s: on a slower one its times are longer, its steps smaller.
+    DCQCN's are for links of 40 Gb/s: on a slower one its times are longer, its steps smaller. Its
+    round trips are, too, so that the engine's threshold is out of reach.
     """
     assert device.packet is not None
     slower = max(1.0, _DCQCN_GBPS / link_gbps)
     interval = round(_CNP_INTERVAL * slower)
     device.packet.set_parameters(enabled=1, interval_ticks=interval, cnp_gap=interval // 2)
-    paper = DCQCN_PRESETS["paper"]
-    device.set_parameters(
-        dcqcn="paper",
-        dcqcn_alpha_us=paper.alpha_us * slower,
-        dcqcn_rate_us=paper.rate_us * slower,
-        dcqcn_byte_count=round(paper.byte_count / slower),
-        dcqcn_ai_gbps=paper.ai_mbps / 1000 / slower,
-    )
+    if device.law is None:
+        return
+    made = compile_law(load("dcqcn"))
+    paper = {one.name: one.default for one in made.law.parameters}
+    scaled = {
+        "alpha_ticks": paper["alpha_ticks"] * slower,
+        "rate_ticks": paper["rate_ticks"] * slower,
+        "byte_count": round(paper["byte_count"] / slower),
+        "ai": paper["ai"] / slower,
+    }
+    values = made.law.integers("paper", device.tick_ps, **scaled)
+    device.law.load(made.program, values, slot=_LAW_SLOT)
+    period = values["rate_ticks"]
+    assert isinstance(period, int)
+    device.law.configure(threshold_ticks=Fmt.RTT.max, timer_ticks=period)
 
 
 def follower(device: Device, algorithm: str) -> Follower:
@@ -140,7 +150,7 @@ def gbps(rate: int, tick_ps: int) -> float:
 @cache
 def _warm(algorithm: str) -> None:
     """Have golden models compiled now: endpoints would take those seconds for a loss."""
-    emulator = Emulator(NicConfig(qps=2, sets=2))
+    emulator = Emulator(NicConfig(qps=2, sets=2, law_cores=1))
     pairs.add(Device(emulator), [0], algorithm=algorithm)
     emulator.decide(np.array([[0, 1000, 1000]], dtype=np.int64))
     emulator.happen(np.array([EventKind.CNP, 0, 2000, 0], dtype=np.int64))

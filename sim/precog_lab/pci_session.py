@@ -43,7 +43,7 @@ def session(device: Device) -> dict[str, Any]:
         "at_rest": _digest(device, regmap),
     }
     found["words"], found["lost"] = _bash(device, regmap)
-    pairs.add(device, _SLOTS, algorithm="timely")
+    pairs.add(device, _SLOTS)
     for slot in _SLOTS:
         device.packet.bind(slot, _PEER, remote_qp=0x100 + slot, local_qp=0x200 + slot)
         device.packet.set_score(slot, _SCORE + slot)

@@ -18,7 +18,7 @@ from .cards import Passed, bring_up, follower, scored
 __all__ = ["CONFIG", "PRACTICE", "RtlCard"]
 
 #: A small NIC that has all that the lab shows.
-CONFIG = replace(PRESETS["tiny"], width=512, receiver=True, trace=True, ecc=False)
+CONFIG = replace(PRESETS["tiny"], width=512, receiver=True, law_cores=1, ecc=False)
 
 #: The compiler lays a card's code out by a run of this.
 PRACTICE = ("-m", "precog_lab.practice")
@@ -26,7 +26,7 @@ PRACTICE = ("-m", "precog_lab.practice")
 _CNP_CYCLES = 2  # from the stamp of a CNP to the arbiter before the transmit path
 _DROPPED = 48  # cycles without a movement after which a frame has been dropped
 _PATIENCE = 960  # and after which something that must come does not
-_DECIDE = 600  # all laws have decided
+_DECIDE = 4000  # all laws have decided
 
 
 class _Heard:

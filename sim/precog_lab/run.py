@@ -27,7 +27,7 @@ from .workloads import WORKLOADS, Task
 
 __all__ = ["Outcome", "run", "totals"]
 
-_SIZES = NicConfig(qps=64, sets=2, width=64, receiver=True, trace=True)
+_SIZES = NicConfig(qps=64, sets=2, width=64, receiver=True, law_cores=1)
 _REFUSED = ("rtt_refused_psn", "refused_cnp", "refused_icrc")
 _BOOT_S = 300.0
 _RELEASE_S = 30.0

@@ -81,8 +81,8 @@ class LoopSetup:
         Law preset (`precog_models.presets`): the constants of pid and predpid, and rate limits.
     algorithm : str
         ``"fixed"``, ``"pid"``, ``"predpid"``, ``"timely"`` or ``"dcqcn"``. The last two are
-        programs on a device with a law engine, and are loaded into its slot 0. The engine's
-        threshold is out of reach then, so that the law alone decides.
+        programs, which are loaded into slot 0 of the device's law engine. The engine's threshold is
+        out of reach then, so that the law alone decides.
     target_us : float, optional
         A fixed RTT target instead of the preset's.
     image : Image, optional
@@ -95,7 +95,7 @@ class LoopSetup:
     rttch, win : bool
         The target adjuster; the window limit. Of pid and predpid.
     timely, dcqcn : str
-        Constants of those laws (`precog_models.law_presets`).
+        Presets of those laws.
     parameters : tuple of (str, float)
         Parameters by the device's names, in place of the presets'.
     law_values : tuple of (str, float)
@@ -138,33 +138,25 @@ class LoopSetup:
         """Whether the device forecasts send queues."""
         return self.scores is not None and self.scores.source in QUEUE_SOURCES
 
-    def is_program(self, device: Device) -> bool:
-        """Whether the law is a program on `device`.
-
-        Raises
-        ------
-        ValueError
-            It is none, and there are values for one.
-        """
-        program = device.law is not None and self.algorithm in STANDARD
-        if self.law_values and not program:
-            raise ValueError(
-                f"law_values must be left out where {self.algorithm} is no program: they are of "
-                "one on a device with a law engine"
-            )
-        return program
-
     @property
-    def _constants(self) -> dict[str, str]:
-        """The law's preset by its name, if the law is timely or dcqcn."""
-        presets = {"timely": self.timely, "dcqcn": self.dcqcn}
-        return {name: one for name, one in presets.items() if name == self.algorithm}
+    def is_program(self) -> bool:
+        """Whether the law is a program."""
+        return self.algorithm in STANDARD
 
-    def _values(self, tick_ps: int) -> dict[str, int | list[int]]:
-        """Parameters of the law's program."""
-        preset = self._constants[self.algorithm]
-        law = load(self.algorithm)
-        return law.integers(preset, tick_ps, **dict(self.law_values))
+    def _values(self, device: Device) -> dict[str, int | list[int]]:
+        """Parameters of the law's program; none if it is no program."""
+        if not self.is_program:
+            if self.law_values:
+                raise ValueError(
+                    f"law_values must be left out with {self.algorithm}: it is no program"
+                )
+            return {}
+        if device.law is None:
+            raise ValueError(
+                f"device must have a law engine for {self.algorithm}: open it with law_cores=1"
+            )
+        preset = {"timely": self.timely, "dcqcn": self.dcqcn}[self.algorithm]
+        return load(self.algorithm).integers(preset, device.tick_ps, **dict(self.law_values))
 
     def start_gbps(self, flows: int) -> tuple[float, ...]:
         """The rates at which the flows start, Gb/s.
@@ -199,24 +191,20 @@ class LoopSetup:
             raise ValueError(
                 f"flows must be at most the device's {device.sizes.qps} queue pairs, not {flows}"
             )
-        program = self.is_program(device)
-        logic = {} if program else self._constants
+        values = self._values(device)
         parameters = device.shared.planned(
             self.preset,
-            timely=logic.get("timely"),
-            dcqcn=logic.get("dcqcn"),
             psched=self.psched if self.scores else None,
             **({"psched_delay_us": self.scores.budget_us} if self.scores else {}),
             **dict(self.parameters),
         )
-        values = self._values(device.tick_ps) if program else {}
         if self.image is not None:
             device.model.check(self.image, slot=0)
         planned = [
             device.qp(number).planned(
                 preset=self.preset,
                 enable=True,
-                algorithm=f"law:{_LAW_SLOT}" if program else self.algorithm,
+                algorithm=f"law:{_LAW_SLOT}" if values else self.algorithm,
                 target_us=self.target_us,
                 min_gbps=self.min_gbps,
                 init_gbps=start,
@@ -229,7 +217,7 @@ class LoopSetup:
             for number, start in enumerate(self.start_gbps(flows))
         ]
         device.shared.write(parameters)
-        if program:
+        if values:
             assert device.law is not None
             device.law.load(_program(self.algorithm), values, slot=_LAW_SLOT)
             device.law.configure(threshold_ticks=Fmt.RTT.max)
@@ -291,11 +279,9 @@ class LoopSetup:
         functions: "DeviceFunctions",
         queues: QueueCalls | None = None,
         receivers: tuple[int, int] = (0, 0),
-        *,
-        program: bool = False,
     ) -> Loop:
         """The plug-in by which the network asks and tells the device, by its functions."""
-        told = self._told(functions, program) if self.algorithm == "dcqcn" else {}
+        told = self._told(functions) if self.algorithm == "dcqcn" else {}
         like: dict[str, CongestionControl] = {
             "timely": Timely(),  # headers and marking are the same under each of its presets
             "dcqcn": Dcqcn(preset=self.dcqcn),
@@ -313,12 +299,12 @@ class LoopSetup:
             **told,
         )
 
-    def _told(self, functions: "DeviceFunctions", program: bool) -> dict[str, Any]:
+    def _told(self, functions: "DeviceFunctions") -> dict[str, Any]:
         """What DCQCN must be told besides notifications, as arguments of `Loop`.
 
         The decrease check and the increase timer move rates, so their lateness must be small
         against their periods. Alpha's clock is left out: it acts only when a cut reads it, and what
-        it missed is made up for then, exactly. A program hears of bytes as of acknowledgements.
+        it missed is made up for then, exactly. It hears of bytes as of acknowledgements.
         """
         law = load("dcqcn")
         values = {one.name: one.default for one in law.parameters}
@@ -326,8 +312,7 @@ class LoopSetup:
         periods = [us for us in (values["cut_ticks"], values["rate_ticks"]) if us > 0]
         counts = values["byte_count"] > 0
         return {
-            "tell_bytes": counts and not program,
-            "ack_function": functions.acknowledge if counts and program else 0,
+            "ack_function": functions.acknowledge if counts else 0,
             "sweep_us": min(periods, default=0.0) / _SWEEPS,
         }
 
@@ -427,13 +412,7 @@ def run_in_loop(
         setup.apply_forecasts(device, flows, period * _TICK_PS * 1e-6)
         queues = _queue_calls(device, period * _TICK_PS)
     receivers = _receivers(flows)
-    control = setup.control(
-        flows,
-        functions,
-        queues,
-        (ReceiverBlock.ADDRESS, receivers.handle),
-        program=setup.is_program(device),
-    )
+    control = setup.control(flows, functions, queues, (ReceiverBlock.ADDRESS, receivers.handle))
     result = run(scenario, control, timing=timing, seed=seed, record=record or Record(log=True))
     if isinstance(device.transport, Emulator) and len(result.log):
         device.transport.account(result.log[:, len(SAMPLE_FIELDS) :])

@@ -157,8 +157,6 @@ class Device:
         preset: str | None = None,
         /,
         *,
-        timely: str | None = None,
-        dcqcn: str | None = None,
         psched: str | None = None,
         **values: float,
     ) -> None:
@@ -169,7 +167,7 @@ class Device:
         ValueError
             A name is unknown or a value does not fit; nothing is written then.
         """
-        self.shared.set(preset, timely=timely, dcqcn=dcqcn, psched=psched, **values)
+        self.shared.set(preset, psched=psched, **values)
 
     def apply_preset(self, name: str) -> None:
         """Set all parameters of pid and predpid to those of a preset.

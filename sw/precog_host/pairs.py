@@ -12,8 +12,8 @@ __all__ = ["add", "change", "first_law", "remove", "states"]
 
 
 def first_law(device: Device) -> str:
-    """The law of a queue pair for which none is named: timely, or pid on a device without it."""
-    return "timely" if device.sizes.laws else "pid"
+    """The law of a queue pair for which none is named: timely, or pid without a law engine."""
+    return "timely" if device.law is not None else "pid"
 
 
 def add(

@@ -29,10 +29,10 @@ from precog_hw.predict.forecast import (
 )
 from precog_hw.predict.layouts import place_layout
 from precog_hw.rate.law_layouts import LAW_EVENT
-from precog_models.law_presets import DCQCN_PRESETS, PSCHED_PRESETS, TIMELY_PRESETS
 from precog_models.nic import Decision, GoldenNic
 from precog_models.predict.lstm import pack
 from precog_models.predict.tree_model import pack_tree
+from precog_models.psched_presets import PSCHED_PRESETS
 from precog_models.trace import forecast_record
 from precog_sim.rtl.stream_block import Link, StreamBlock, stream_library
 from precog_spec.config import PRESETS, NicConfig
@@ -44,13 +44,7 @@ __all__ = ["CONFIG", "LIMITS", "OF_TREES", "QUEUE", "RTT", "ForecastBench", "Log
 CONFIG = replace(PRESETS["tiny"], sets=4, forecast=True, trace=True, ecc=False)
 OF_TREES = replace(CONFIG, tree=True, ecc=True)
 SHARED = PARAMETERS | {
-    f"{law}_{k}": v
-    for law, preset in (
-        ("timely", TIMELY_PRESETS["precog"]),
-        ("dcqcn", DCQCN_PRESETS["vendor"]),
-        ("psched", PSCHED_PRESETS["precog"]),
-    )
-    for k, v in preset.parameters(1000).items()
+    f"psched_{k}": v for k, v in PSCHED_PRESETS["precog"].parameters(1000).items()
 }
 LIMITS = {"threshold_bin": 2, "rtt_budget": 300}
 RTT, QUEUE = 0, 2  # slots: two of RTTs, two of queues

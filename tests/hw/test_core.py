@@ -7,8 +7,8 @@ import pytest
 from tests.differing import same
 
 from precog_hw.micro.core import MicroCore
-from precog_models.law_presets import PSCHED_PRESETS
 from precog_models.nic import Decision
+from precog_models.psched_presets import PSCHED_PRESETS
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag
 from precog_spec.law_fields import JUDGED_MIN, EventKind

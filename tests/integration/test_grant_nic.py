@@ -38,7 +38,7 @@ def some_law(bench: GrantBench, qp: int, *, clear: bool = True) -> None:
         qp,
         clear=clear,
         preset="precog",
-        algorithm=rng.choice(["fixed", "pid", "predpid", "timely"]),
+        algorithm=rng.choice(["fixed", "pid", "predpid"]),
         min_gbps=rng.choice([0.5, 2.0]),
         init_gbps=rng.choice([2.0, 20.0, 400.0]),
         max_gbps=400.0,
@@ -116,7 +116,7 @@ def test_latency(bench: GrantBench) -> None:
     assert [taken for taken, *_ in bench.run(300)] == [at + 25]
 
 
-@pytest.mark.parametrize("algorithm", ["fixed", "pid", "timely"])
+@pytest.mark.parametrize("algorithm", ["fixed", "pid"])
 def test_the_rate_that_a_law_sets_is_sent(bench: GrantBench, algorithm: str) -> None:
     """Bytes on the wire in a long time, to 0.1 %."""
     bench.configure(3, preset="precog", algorithm=algorithm, min_gbps=5.0, init_gbps=10.0)
@@ -135,12 +135,12 @@ def test_the_rate_that_a_law_sets_is_sent(bench: GrantBench, algorithm: str) -> 
 
 def test_a_decision_changes_the_pending_gap(bench: GrantBench) -> None:
     """Half of a packet's gap at the initial rate, the rest of it at the decided one."""
-    bench.configure(5, preset="precog", algorithm="timely", min_gbps=0.08, init_gbps=0.08)
+    bench.configure(5, preset="precog", algorithm="pid", min_gbps=0.08, init_gbps=0.08)
     bench.begin(5, mtu=1024)
     bench.request(5, PLENTY)
     gap = (1024 + OVERHEAD) / 0.01
     (first,) = bench.run(round(gap / 2))
-    for _ in range(12):  # far below its thresholds: the rate rises
+    for _ in range(12):  # below its target: the rate rises
         bench.sample(5, 100)
     second, *_ = bench.run(round(gap))
     faster = bench.rate_of(5) / 0.01

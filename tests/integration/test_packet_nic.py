@@ -4,7 +4,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import IPv6Address
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -228,49 +227,6 @@ def test_a_device_without_packets_says_so() -> None:
             PacketDriver(device.registers)
 
 
-def test_dcqcn_hears_the_wire(pair: Pair, seed: int) -> None:
-    """CNPs cut a queue pair's rate, bytes and time raise it: as the golden laws are told."""
-    rng = random.Random(seed)
-    arm(pair)
-    for device in (pair.rtl, pair.golden):
-        device.set_parameters(dcqcn="paper", dcqcn_byte_count=1500, dcqcn_rate_us=40.0)
-        assert device.packet is not None
-        device.packet.set_parameters(cnp_gap=0)  # each CNP counts
-        device.qp(1).configure(preset="precog", enable=True, algorithm="dcqcn", init_gbps=40.0)
-    golden = pair.emulator.nic
-    heard = bytes_sent = bytes_told = 0
-    kinds = set()
-    decided: list[tuple[int, ...]] = []
-    expected: list[tuple[int, ...]] = []
-    rates = [golden.configuration(1)["init_rate"]]
-    for n in range(90):
-        frame = packet(bytes(rng.randrange(300)), psn=n, bth={"ackreq": 0})
-        busy = n < 60
-        tx, rx = [Wire(frame)] * (busy * rng.randrange(3)), []
-        if busy and rng.random() < 0.2:
-            rx = [Wire(packet(opcode=0x81, back=True, payload=bytes(16)))]
-        run = pair.nic.run(tx=tx, rx=rx)
-        heard += len(rx)
-        bytes_sent += len(tx) * len(frame)
-        for kind, qp, t, value in pair.nic.events(run):
-            assert qp == 1
-            kinds.add(EventKind(kind))
-            heard -= kind == EventKind.CNP
-            bytes_told += value
-            decision = golden.happen(kind, qp, t, value)
-            assert decision is not None
-            expected.append(tuple(decision))
-            rates.append(decision.rate)
-        decided += pair.nic.decisions(run)
-        assert decided == expected[: len(decided)]
-    assert len(decided) >= len(expected) - 2  # a run may end while the law is at work
-    assert heard == 0
-    assert kinds == {EventKind.CNP, EventKind.BYTES, EventKind.SWEEP}
-    assert bytes_sent - 2 * 1500 < bytes_told <= bytes_sent
-    assert any(later < sooner for sooner, later in pairwise(rates))
-    assert any(later > sooner for sooner, later in pairwise(rates))
-
-
 def test_psched_hears_the_wire(pair: Pair, seed: int) -> None:
     """Scores in shims move a queue pair's rate; when they cease, it is the law's again."""
     rng = random.Random(seed)
@@ -279,9 +235,7 @@ def test_psched_hears_the_wire(pair: Pair, seed: int) -> None:
     peer.add(0, A_ADDRESS, A_QP, B_QP)
     for device in (pair.rtl, pair.golden):
         # A sweep finds scores that are too old.
-        device.set_parameters(
-            psched="precog", psched_skill=0, psched_score_us=8.0, dcqcn_rate_us=40.0
-        )
+        device.set_parameters(psched="precog", psched_skill=0, psched_score_us=8.0)
         device.qp(1).configure(enable=True, algorithm="fixed", init_gbps=40.0, psched=True)
     golden = pair.emulator.nic
     decided: list[tuple[int, ...]] = []

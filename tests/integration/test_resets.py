@@ -106,12 +106,10 @@ class Traffic:
         emulator = Emulator(CONFIG, tick_ps=TICK_PS)
         self.pair = Pair(Device(self.nic), Device(emulator), self.nic, emulator)
         arm(self.pair)
-        law = rng.choice(["predpid", "timely", "dcqcn"])
+        law = rng.choice(["predpid", "pid", "fixed"])
         for device in (self.pair.rtl, self.pair.golden):
             device.model.load(random_image(1, steps=CONFIG.steps), slot=0)
-            device.set_parameters(
-                psched="precog", psched_skill=0, dcqcn="paper", dcqcn_byte_count=3000
-            )
+            device.set_parameters(psched="precog", psched_skill=0)
             device.qp(1).configure(
                 preset="precog", enable=True, algorithm=law, model_slot=0, psched=True
             )

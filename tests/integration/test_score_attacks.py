@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from precog_host.device import Device
-from precog_models.law_presets import PSCHED_PRESETS
 from precog_models.packet.cps_rx import receive
 from precog_models.packet.cps_tx import transmit
+from precog_models.psched_presets import PSCHED_PRESETS
 from precog_models.rate.psched import (
     PSCHED_STATE,
     SCORED,
@@ -138,7 +138,7 @@ def flow_alone(law: str, source: str | None, *, skill: bool = True) -> Result:
     path = Scenario(
         "path", star(2, gbps=100.0), (Flow(1, 0, 2_000_000),), jitter_ns=100.0, horizon_us=5_000.0
     )
-    with Device.open("emu:") as device:
+    with Device.open("emu:law_cores=1") as device:
         return run_in_loop(device, setup, path, seed=0, record=Record(packets=False, log=True))
 
 

@@ -13,7 +13,7 @@ from .fake_guest import FakeGuest
 
 __all__ = ["Bench"]
 
-_SIZES = NicConfig(qps=8, sets=2, width=64, receiver=True)
+_SIZES = NicConfig(qps=8, sets=2, width=64, receiver=True, law_cores=1)
 
 
 class Bench:

@@ -20,7 +20,7 @@ _ARP = bytes(12) + b"\x08\x06" + bytes(46)
 @pytest.fixture
 def cards() -> Iterator[list[RtlCard]]:
     nics = [PacketNic(CONFIG, tick_ps=TICK_PS) for _ in range(2)]
-    yield [RtlCard(CONFIG, "dcqcn", nic=nic) for nic in nics]
+    yield [RtlCard(CONFIG, "pid", nic=nic) for nic in nics]
     for nic in nics:
         nic.close()
 

@@ -16,7 +16,7 @@ from precog_spec.config import NicConfig
 
 def test_pictures_of_the_card_are_taken_until_the_lab_is_done() -> None:
     def work(served: Callable[[str], None]) -> Outcome:
-        device = Device(Emulator(NicConfig(qps=2, sets=2, width=64)))
+        device = Device(Emulator(NicConfig(qps=2, sets=2, width=64, law_cores=1)))
         pairs.add(device, [1], algorithm="timely")
         server = EtherboneServer(device.transport)
         served(f"udp:127.0.0.1:{server.port}")

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from precog_models.law_presets import DCQCN_PRESETS, PSCHED_PRESETS, TIMELY_PRESETS
 from precog_models.measure.feature import feature_stream
 from precog_models.nic import DROPPED, PARAMETERS, Decision, GoldenNic
 from precog_models.predict.lstm import LstmWeights, forward_stream, pack
 from precog_models.predict.rtt_head import rtt_pred
-from precog_models.rate.law_unit import LawUnit
+from precog_models.psched_presets import PSCHED_PRESETS
 from precog_models.rate.unit import QP_CONFIG
-from precog_spec.contract import DECISION_FIELDS, Algorithm, Flag
-from precog_spec.law_fields import DCQCN_PARAMETERS, TIMELY_PARAMETERS, EventKind, Law
+from precog_spec.contract import DECISION_FIELDS, PROGRAM_ALGORITHM, Flag
+from precog_spec.law_fields import EventKind
 
 PRESET = {
     "sigma": 13107,
@@ -33,8 +32,6 @@ PRESET = {
     "rttch_threshold": 6,
     "rttch_margin": 200 << 8,
     "mtu": 1000,
-    **{f"timely_{k}": v for k, v in TIMELY_PRESETS["precog"].parameters(1000).items()},
-    **{f"dcqcn_{k}": v for k, v in DCQCN_PRESETS["vendor"].parameters(1000).items()},
     **{f"psched_{k}": v for k, v in PSCHED_PRESETS["precog"].parameters(1000).items()},
 }
 RUNS = {
@@ -234,64 +231,28 @@ def test_names_and_ranges() -> None:
         GoldenNic(qps=0)
 
 
-@pytest.mark.parametrize("law", [Law.TIMELY, Law.DCQCN])
-def test_laws_are_those_of_the_unit(law: Law, seed: int) -> None:
-    """Rates of samples and events in any order, configuration and reset among them."""
-    rng, device, unit = np.random.default_rng(seed), nic(), LawUnit(4)
-    timely, dcqcn = (
-        np.array([PRESET[f"{name}_{field}"] for field, _ in fields], dtype=np.int64)
-        for name, fields in (("timely", TIMELY_PARAMETERS), ("dcqcn", DCQCN_PARAMETERS))
-    )
-    unit.set_parameters(timely, dcqcn)
-
-    def expected(kind: EventKind, qp: int, t: int = 0, value: int = 0) -> int:
-        config = device.configuration(qp)
-        names = ("algorithm", "min_rate", "max_rate", "init_rate")
-        row = [kind, qp, t, value, *(config[name] for name in names)]
-        return int(unit.run(np.array([row], dtype=np.int64))[0][0, 1])
-
-    for qp in range(4):
-        device.configure(qp, {**RUNS, "algorithm": law})
-        expected(EventKind.CONFIGURE, qp)
-    t = 0
-    for rtt in rtts(rng, 2000).tolist():
-        qp, t = int(rng.integers(4)), t + int(rng.integers(1, 3000))
-        what = rng.random()
-        if what < 0.01:
-            other = int(rng.choice([Algorithm.PID, law]))
-            device.configure(qp, {"algorithm": other, "max_rate": int(rng.integers(1, 1 << 28))})
-            expected(EventKind.CONFIGURE, qp)
-        elif what < 0.02:
-            device.reset_qp(qp)
-            expected(EventKind.RESET, qp)
-        takes = device.configuration(qp)["algorithm"] == law
-        if what < 0.5:
-            decision = device.decide(qp, rtt, t)
-            assert decision is not None
-            assert not decision.flags >> Flag.EVENT & 1
-            if takes:
-                assert decision.rate == expected(EventKind.RTT, qp, t, rtt)
-                assert decision.window == 0
-            continue
-        kinds = (EventKind.CNP, EventKind.BYTES, EventKind.SWEEP, EventKind.LOSS)
-        kind, value = kinds[int(rng.integers(4))], int(rng.integers(60_000))
-        answer = device.happen(kind, qp, t, value)
-        if takes:
-            want = expected(kind, qp, t, value)
-            assert answer == Decision(qp, want, 0, 0, 0, 0, 0, 1 << Flag.EVENT)
-        else:
-            assert answer is None
+@pytest.mark.parametrize("algorithm", range(3, PROGRAM_ALGORITHM + 1))
+def test_a_code_that_is_no_laws_keeps_the_initial_rate(algorithm: int, seed: int) -> None:
+    """Without a law engine, a program's too."""
+    device = nic()
+    device.configure(0, {**RUNS, "algorithm": algorithm})
+    for t, rtt in enumerate(rtts(np.random.default_rng(seed), 20).tolist()):
+        decision = device.decide(0, rtt, t)
+        assert decision is not None
+        assert decision.rate == RUNS["init_rate"]
 
 
 def test_events_of_others_are_dropped() -> None:
     device = nic()
     device.configure(0, RUNS)
-    device.configure(1, {**RUNS, "algorithm": Algorithm.DCQCN, "enable": 0})
+    device.configure(1, {**RUNS, "psched": 1, "enable": 0})
     before = device.block.copy()
-    assert [device.happen(EventKind.CNP, qp, 5) for qp in (0, 1, 2, 4, 65535)] == [None] * 5
+    for kind in range(8):
+        assert [device.happen(kind, qp, 5) for qp in (0, 1, 2, 4, 65535)] == [None] * 5
     assert np.array_equal(device.block, before)
     device.configure(1, {"enable": 1})
     before = device.block.copy()
-    for kind in (EventKind.RTT, EventKind.CONFIGURE, EventKind.RESET, 7):
+    for kind in (0, EventKind.CNP, EventKind.BYTES, EventKind.LOSS, 5, 6):
         assert device.happen(kind, 1, 5) is None
     assert np.array_equal(device.block, before)
+    assert device.happen(EventKind.SWEEP, 1, 5) is not None

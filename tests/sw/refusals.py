@@ -168,22 +168,18 @@ RUNS: dict[str, Run] = {
         {"numbers": "1 99", "quota": "--quota 65536"},
     ),
     "cc algo set": Run(
-        {"name": "timely", "qp": "--qp 1 --qp 2", **_LAW},
+        {"name": "pid", "qp": "--qp 1 --qp 2", **_LAW},
         {"name": "nobody", "qp": "--qp 1 --qp 3", **_NO_LAW},
     ),
     "cc param set": Run(
         {
             "assignments": "ki=-0.5 kp=1",
             "preset": "--preset thesis",
-            "timely": "--timely paper",
-            "dcqcn": "--dcqcn paper",
             "psched": "--psched source",
         },
         {
             "assignments": "ki=-0.5 kp=1e30",
             "preset": "--preset nobody",
-            "timely": "--timely nobody",
-            "dcqcn": "--dcqcn nobody",
             "psched": "--psched nobody",
         },
     ),

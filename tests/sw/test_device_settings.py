@@ -66,7 +66,7 @@ def test_configuration_round_trip_and_refusals(device: Device) -> None:
     for keywords, message in (
         (
             {"algorithm": "cubic"},
-            "algorithm must be one of fixed, pid, predpid, timely, dcqcn, not 'cubic'",
+            "algorithm must be one of fixed, pid, predpid, not 'cubic'",
         ),
         ({"preset": "x"}, "law preset must be one of"),
         ({"max_gbps": 5000.0}, r"max_rate_gbps must be in 0\.\.2048, not 5000\.0"),
@@ -108,23 +108,23 @@ def test_a_command_for_a_qp_that_does_not_exist(device: Device) -> None:
     device.qp(0).status()  # the error has been cleared
 
 
-def test_laws_have_presets_and_no_window(device: Device) -> None:
-    device.set_parameters("precog", timely="ns3", dcqcn="paper", timely_beta=0.5)
-    seen = device.parameters()
-    assert (seen["timely_variant"], seen["timely_low_us"], seen["timely_beta"]) == (1, 50.0, 0.5)
-    assert (seen["dcqcn_byte_count"], seen["dcqcn_recovery"]) == (10_000_000, 5)
-    with pytest.raises(ValueError, match="dcqcn preset must be one of paper, vendor, ns3, not 'x'"):
-        device.set_parameters(dcqcn="x")
-    assert device.parameters() == seen
-    for law in ("timely", "dcqcn"):
-        device.qp(1).configure(preset="precog", enable=True, algorithm=law)
-        assert device.qp(1).status().algorithm == law
-        with pytest.raises(ValueError, match=f"win must be off with {law}"):
-            device.qp(1).configure(win=True)
-    samples = random_samples(3, 20, [1])
-    rows = device.decide(samples)
-    assert len(rows) == 20
-    assert not rows[:, 2].any()
+def test_programs_have_no_window() -> None:
+    with Device.open("emu:law_cores=1,qps=4") as device:
+        for law in ("timely", "dcqcn"):
+            device.qp(1).configure(preset="precog", enable=True, algorithm=law)
+            assert device.qp(1).status().algorithm == law
+            with pytest.raises(ValueError, match=f"win must be off with {law}"):
+                device.qp(1).configure(win=True)
+        rows = device.decide(random_samples(3, 20, [1]))
+        assert len(rows) == 20
+        assert not rows[:, 2].any()
+
+
+def test_a_program_needs_a_law_engine(device: Device) -> None:
+    with pytest.raises(
+        ValueError, match=r"not 'timely': timely needs a law engine \(law_cores=1\)"
+    ):
+        device.qp(0).configure(preset="precog", algorithm="timely")
 
 
 def test_a_code_that_is_no_law_runs_as_fixed_and_is_shown(device: Device) -> None:
@@ -140,11 +140,9 @@ def test_a_code_that_is_no_law_runs_as_fixed_and_is_shown(device: Device) -> Non
 def test_a_device_without_laws_says_so() -> None:
     with Device.open("emu:laws=0") as plain:
         assert plain.sizes.laws == 0
-        assert not any(name.startswith(("timely", "dcqcn")) for name in plain.parameters())
-        with pytest.raises(ValueError, match=r"fixed, pid or predpid on this device \(laws=0\)"):
-            plain.qp(0).configure(preset="precog", enable=True, algorithm="dcqcn")
-        with pytest.raises(ValueError, match="must have timely, dcqcn and psched"):
-            plain.set_parameters(timely="paper")
+        assert not any(name.startswith("psched") for name in plain.parameters())
+        with pytest.raises(ValueError, match="must have psched for a preset of it"):
+            plain.set_parameters(psched="precog")
         with pytest.raises(ValueError, match=r"psched must be off on this device \(laws=0\)"):
             plain.qp(0).configure(psched=True)
 

@@ -7,10 +7,6 @@ import pytest
 from tests.command_line import Ran, Run, ran
 from tests.sw.support import keep_emulator
 
-from precog_host.driver.law import STANDARD
-from precog_models.law_presets import ALL_PRESETS
-from precog_models.laws.compiler.load import load
-
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
@@ -63,11 +59,6 @@ def test_a_compiled_program_needs_its_parameters(run: Run, tmp_path: Path) -> No
         (("law", "del", "3"), "law slot 3 must have a program: precog law list shows them"),
         (("law", "set", "--budget", "1024"), "budget must be in 1..1023, not 1024"),
         (("law", "set", "--timer-us", "-1"), "timer must be in 0..16777215, not -1000"),
-        (
-            ("cc", "param", "set", "--timely", "paper"),
-            "parameters of timely come with its program on this device (law_cores is not 0): "
-            "precog law load timely --preset <name>",
-        ),
         (("cc", "algo", "set", "lockstep", "--qp", "0"), "load others with precog law load"),
     ],
 )
@@ -80,7 +71,7 @@ def test_what_is_refused(run: Run, arguments: tuple[str, ...], message: str) -> 
 
 
 def test_timely_and_dcqcn_are_loaded_when_they_are_named(run: Run) -> None:
-    """As on a device where they are logic; the engine's last free slots stand for them."""
+    """The engine's last free slots stand for them."""
     assert run("law", "load", "swift", "--slot", "7")[0] == 0
     shown = json.loads(run("qp", "add", "1", "2", "-j")[1])
     assert [(row["qp"], row["algorithm"]) for row in shown] == [(1, "timely"), (2, "timely")]
@@ -89,14 +80,14 @@ def test_timely_and_dcqcn_are_loaded_when_they_are_named(run: Run) -> None:
     slots = json.loads(run("law", "list", "-j")[1])["slots"]
     assert [one["law"] for one in slots] == [None] * 5 + ["dcqcn", "timely", "swift"]
     running = json.loads(run("cc", "algo", "show", "-j")[1])
-    assert (running["dcqcn"], running["timely"]) == ([1, 2], [])
+    assert running == {"fixed": [], "pid": [], "predpid": [], "dcqcn": [1, 2]}
     # Another program of the law stands for its name; one that is taken away comes again.
     assert run("law", "del", "5")[0] == 0
     assert json.loads(run("cc", "algo", "show", "-j")[1])["law:5"] == [1, 2]
     assert run("law", "load", "dcqcn", "--slot", "0", "--preset", "paper")[0] == 0
     assert run("cc", "algo", "set", "dcqcn", "--qp", "1")[0] == 0
     assert json.loads(run("cc", "algo", "show", "-j")[1]) == {
-        **{"fixed": [], "pid": [], "predpid": [], "timely": [], "dcqcn": [1]},
+        **{"fixed": [], "pid": [], "predpid": [], "dcqcn": [1]},
         "law:5": [2],
     }
 
@@ -108,15 +99,6 @@ def test_no_slot_is_taken_from_another_law(run: Run) -> None:
     assert status == 2
     assert "all 8 law slots have programs, and none has timely" in err
     assert json.loads(run("qp", "show", "-j")[1]) == []
-
-
-@pytest.mark.parametrize("tick_ps", [1000, 16_000])
-def test_standard_laws_have_the_parameters_of_logic(tick_ps: int) -> None:
-    assert STANDARD == {"timely": "precog", "dcqcn": "vendor"}
-    for law, preset in STANDARD.items():
-        logic = ALL_PRESETS[law][preset].parameters(tick_ps)
-        program = load(law).integers(preset, tick_ps)
-        assert {name: program[name] for name in logic} == logic
 
 
 def test_time_passes_for_programs(run: Run) -> None:

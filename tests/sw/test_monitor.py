@@ -59,7 +59,7 @@ def test_the_view_shows_sorts_filters_and_pauses() -> None:
 
     async def script(app: MonitorApp, pilot: Pilot[None]) -> None:
         assert column(app, 0) == ["0", "1", "2", "3", "4", "5"]
-        assert column(app, 1)[:4] == ["predpid", "pid", "timely", "dcqcn"]
+        assert column(app, 1)[:4] == ["predpid", "pid", "pid", "pid"]
         assert column(app, 6)[1] == "–"  # pid predicts nothing
         assert float(column(app, 6)[0]) > 0
         assert "6 of 6 QPs" in status(app)
@@ -161,7 +161,7 @@ def test_stream_once_and_picture(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert shots[2]["qps"][0]["decisions"] == 3 * 41  # samples and one score
     assert json.loads(run("--once", "-j")) | {"t": 0} == {"t": 0, "qps": [], "error": None}
     assert "no queue pair is enabled" in run("--once")
-    assert "timely" in run("--once", "--demo")
+    assert "timely" in run("--once", "--demo", "-d", "emu:law_cores=1")
     path = tmp_path / "view.svg"
     assert run("--demo", "--trace", "--screenshot", str(path)) == f"{path}\n"
     assert path.read_text().count("predpid") == 2

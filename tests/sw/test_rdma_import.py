@@ -90,7 +90,7 @@ def test_the_card_gets_slots_keys_and_laws() -> None:
             (3, "fe80::1", 1),
             (4, "10.0.0.9", 4),
         ]
-        apply(device, made, preset="precog", algorithm="timely", mode="s", mtu=2048)
+        apply(device, made, preset="precog", algorithm="pid", mode="s", mtu=2048)
         bindings = {binding.slot: binding for binding in device.packet.bindings()}
         assert (bindings[2].remote, bindings[2].remote_qp, bindings[2].local_qp) == (
             PEER,
@@ -99,7 +99,7 @@ def test_the_card_gets_slots_keys_and_laws() -> None:
         )
         assert (bindings[4].mode, bindings[4].mtu, bindings[4].destination) == (Mode.S, 2048, 4)
         status = device.qp(4).status()
-        assert (status.enable, status.algorithm, status.max_rate_gbps) == (True, "timely", 100.0)
+        assert (status.enable, status.algorithm, status.max_rate_gbps) == (True, "pid", 100.0)
         again = plan(device, qps, skipped, remote=PEER, peers=peers)
         assert again.planned == ()
         assert again.skipped["bound already"] == 3
@@ -153,7 +153,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
         "type GSI": 1,
         "type UD": 1,
     }
-    assert (done["algorithm"], done["dry_run"]) == ("timely", False)
+    assert (done["algorithm"], done["dry_run"]) == ("pid", False)
 
     class Standard:
         buffer = io.BytesIO((LISTS / "iproute2-4.json").read_bytes())

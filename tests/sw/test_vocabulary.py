@@ -98,12 +98,12 @@ def test_a_queue_pair_is_added_changed_and_taken_away(
     assert "no queue pair is enabled: precog qp add 0" in run("qp", "show")[1]
     status, out, _ = run("qp", "add", "1", "2", "-j")
     assert [(row["qp"], row["algorithm"]) for row in json.loads(out)] == [
-        (1, "timely"),
-        (2, "timely"),
+        (1, "pid"),
+        (2, "pid"),
     ]
-    status, out, _ = run("cc", "algo", "set", "pid", "--qp", "2", "-j")
-    assert json.loads(out) == [{"qp": 1, "algorithm": "timely"}, {"qp": 2, "algorithm": "pid"}]
-    assert json.loads(run("cc", "algo", "show", "-j")[1])["pid"] == [2]
+    status, out, _ = run("cc", "algo", "set", "fixed", "--qp", "2", "-j")
+    assert json.loads(out) == [{"qp": 1, "algorithm": "pid"}, {"qp": 2, "algorithm": "fixed"}]
+    assert json.loads(run("cc", "algo", "show", "-j")[1])["fixed"] == [2]
     status, _, err = run("qp", "add", "2", "3")
     assert status == 2
     assert "QP 2 must not be enabled already: change it with precog cc algo set" in err
@@ -122,7 +122,7 @@ def test_a_queue_pair_is_added_changed_and_taken_away(
     shown = json.loads(run("qp", "forecast", "show", "2", "3", "-j")[1])
     assert [(row["model_slot"], row["source"]) for row in shown] == [(None, "none")] * 2
     assert run("qp", "del", "1", "2")[0] == 2  # 2 is not there, so 1 stays
-    assert json.loads(run("cc", "algo", "show", "-j")[1])["timely"] == [1]
+    assert json.loads(run("cc", "algo", "show", "-j")[1])["pid"] == [1]
 
 
 def test_a_slot_s_model_is_taken_away(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:

@@ -122,21 +122,12 @@ def _packet_events(parts: Parts) -> stream.Interface:
             events.lost.eq(losses.lost_stb),
             events.lost_slot.eq(losses.lost_slot),
             events.lost_t.eq(losses.lost_t),
+            events.heard.eq(card.cnp_heard),
+            events.heard_slot.eq(card.cnp_slot),
             events.rate_ticks.eq(parts.bank.law_timer_timer),
-        ]
-    else:
-        m.d.comb += [
-            events.sent.eq(card.frame_sent),
-            events.sent_slot.eq(card.frame_slot),
-            events.sent_bytes.eq(card.frame_bytes),
-            events.rate_ticks.eq(core.parameters.dcqcn_rate_ticks),
-            events.byte_count.eq(core.parameters.dcqcn_byte_count),
-            events.cut_ticks.eq(core.parameters.dcqcn_cut_ticks),
         ]
     m.submodules.scores = scores = ScoreEvents(parts.config)
     m.d.comb += [
-        events.heard.eq(card.cnp_heard),
-        events.heard_slot.eq(card.cnp_slot),
         events.now.eq(card.now),
         events.command_stb.eq(core.command.valid & core.command.ready),
         events.command.eq(parts.window.o_config.payload),

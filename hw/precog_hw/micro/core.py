@@ -7,8 +7,7 @@
     command ─────────────────┤ ▲ └──── [or late] ◄─────┘
     registers ◄─────────────►┘ └─► o_decision
 
-The golden model is `precog_models.nic`; the laws timely and dcqcn, PSCHED and forecasts are not
-there.
+The golden model is `precog_models.nic`; programs, PSCHED and forecasts are not there.
 """
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed

@@ -1,62 +1,29 @@
-"""Structures of the laws TIMELY and DCQCN, from the fields that the golden models declare."""
+"""Structures of events and decisions, from the fields that the golden models declare."""
 
-from amaranth.hdl import Cat, Mux, Value, signed, unsigned
+from amaranth.hdl import Cat, Mux, Value, unsigned
 from amaranth.lib import data
 
 from precog_hw.rate.layouts import MODEL
 from precog_spec.contract import Fmt
-from precog_spec.law_fields import (
-    ACK_FIELDS,
-    COUNT_MAX,
-    DCQCN_PARAMETERS,
-    DCQCN_STATE,
-    EVENT_FIELDS,
-    LAW_CONFIG,
-    LAW_EVENT_FIELDS,
-    RESULT_FIELDS,
-    SCORE_BITS,
-    TIMELY_PARAMETERS,
-    TIMELY_STATE,
-)
+from precog_spec.law_fields import ACK_FIELDS, LAW_EVENT_FIELDS, SCORE_BITS
 
 __all__ = [
     "ABOUT",
     "BOUNDS",
-    "CONFIG",
-    "DCQCN",
-    "DCQCN_ROW",
     "LAW_ACK",
     "LAW_EVENT",
     "MADE_OF",
-    "TIMELY",
-    "TIMELY_ROW",
-    "TRACE",
     "clamped",
-    "counted",
-    "event_layout",
-    "result_layout",
 ]
 
 
-def _layout(fields: tuple[tuple[str, int], ...], **other: int) -> data.StructLayout:
-    """A structure of fields; `other` replaces widths."""
-    widths = {name: other.get(name, bits) for name, bits in fields}
-    return data.StructLayout(
-        {name: unsigned(bits) if bits > 0 else signed(-bits) for name, bits in widths.items()}
-    )
+def _layout(fields: tuple[tuple[str, int], ...]) -> data.StructLayout:
+    """A structure of unsigned fields."""
+    return data.StructLayout({name: unsigned(bits) for name, bits in fields})
 
 
-#: Parameters that all queue pairs share.
-TIMELY = _layout(TIMELY_PARAMETERS)
-DCQCN = _layout(DCQCN_PARAMETERS)
-
-#: What the laws keep of a queue pair.
-TIMELY_ROW = _layout(TIMELY_STATE)
-DCQCN_ROW = _layout(DCQCN_STATE)
-
-#: Configuration of a queue pair, and the part of it that a law needs.
-CONFIG = _layout(LAW_CONFIG)
-BOUNDS = _layout(tuple(field for field in LAW_CONFIG if field[0] in ("min_rate", "max_rate")))
+#: Within what a law decides.
+BOUNDS = data.StructLayout(dict.fromkeys(("min_rate", "max_rate"), unsigned(Fmt.RATE.width)))
 
 #: What the host or a packet says.
 LAW_EVENT = _layout(LAW_EVENT_FIELDS)
@@ -89,21 +56,6 @@ MADE_OF = data.StructLayout(
     }
 )
 
-#: All that is kept of a queue pair; the state of a law that it does not run is zero.
-TRACE = data.StructLayout(
-    {"live": unsigned(1), "rate": unsigned(32), "timely": TIMELY_ROW, "dcqcn": DCQCN_ROW}
-)
-
-
-def event_layout(qp_bits: int) -> data.StructLayout:
-    """An event of one of 2**`qp_bits` queue pairs."""
-    return _layout(EVENT_FIELDS, qp=qp_bits)
-
-
-def result_layout(qp_bits: int) -> data.StructLayout:
-    """The outcome of an event."""
-    return _layout(RESULT_FIELDS, qp=qp_bits)
-
 
 def clamped(value: Value, bounds: data.View) -> Value:
     """An unsigned `value` within the bounds; if they cross, the upper one counts."""
@@ -121,8 +73,3 @@ def within(value: Value, bounds: data.View, out: Value) -> Value:
     """`value` within the bounds, where `out` is what `beyond` says of it."""
     low, high = bounds.min_rate, bounds.max_rate
     return Cat(Mux(out[1], high, Mux(out[0], low, value)))[: len(high)]
-
-
-def counted(count: Value) -> Value:
-    """One more, up to the end."""
-    return Mux(count == COUNT_MAX, COUNT_MAX, count + 1)

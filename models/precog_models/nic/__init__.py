@@ -1,15 +1,14 @@
 """The golden NIC core: what the RTL core decides, sample by sample, in exact integers.
 
     sample ─► feature, base RTT ─► LSTM over the last T features ─► rate unit ─┬─► PSCHED ─► out
-                                                                      └► law ──┘     ▲
-    event (congestion notification, bytes, time, score) ─────────────────┘───────────┘
+                                                                  └► program ──┘     ▲
+    event (congestion notification, loss, time, score), acknowledgement ──┘──────────┘
     profile ─► LSTM over the last T profiles, or a tree ─► `predict.forecast` ─► score ─► event
                                                                                 (`take_score`)
 
 Queue pairs whose law is a program take rate and window from the law engine, after samples, events
-and acknowledgements; PSCHED does not move them. Those of TIMELY and DCQCN take their rate from
-the law's unit, those of DCQCN after events too; the rate unit has the others. PSCHED moves the
-output of those that ask for it.
+and acknowledgements; the rate unit has the others. PSCHED moves the output of those that ask for
+it.
 
 One block of int64 holds everything, so compiled code can run the NIC through a bare pointer:
 `GoldenNic.decide_address` is a C function ``int64 decide(void* block, int64* sample, int64*

@@ -4,7 +4,6 @@ import numpy as np
 
 from precog_spec.engine.events import Kind
 from precog_spec.law_fields import (
-    LAW_EVENTS,
     PSCHED_EVENTS,
     SCORE_BITS,
     SENDERS_AT,
@@ -20,9 +19,7 @@ from .laws import (
     W_NOW,
     W_SCORE,
     W_SENDERS,
-    has_law_unit,
     is_programmed,
-    law_rate,
     run_program,
     schedule,
 )
@@ -41,16 +38,15 @@ from .layout import (
 
 __all__ = ["SAMPLE_KIND", "acknowledge", "happen"]
 
-_EVENTS = tuple(int(kind) for kind in LAW_EVENTS)
 _PSCHED_EVENTS = tuple(int(kind) for kind in PSCHED_EVENTS)
 _SCORE_EVENT = int(EventKind.SCORE)
-_HEARD_OF = {
+_HEARD_OF: dict[int, int] = {
     EventKind.CNP: Kind.CNP,
     EventKind.LOSS: Kind.LOSS,
     EventKind.SWEEP: Kind.TIMER,
     EventKind.SCORE: Kind.SCORE,
 }
-_HEARD = tuple(int(_HEARD_OF.get(kind, -1)) for kind in EventKind)
+_HEARD = tuple(int(_HEARD_OF.get(kind, -1)) for kind in range(max(EventKind) + 1))
 _ACK_KIND, SAMPLE_KIND = int(Kind.ACK), int(Kind.SAMPLE)
 _SCORE_MASK = (1 << SCORE_BITS) - 1
 _SENDERS_AT, _SENDERS_MASK = SENDERS_AT, (1 << SENDERS_BITS) - 1
@@ -65,15 +61,15 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
     block : ndarray of int64
         The NIC's block. Changed in place.
     event : ndarray of int64, shape (4,)
-        `rate.law_fields.LAW_EVENT_FIELDS`.
+        `law_fields.LAW_EVENT_FIELDS`.
     decision : ndarray of int64, shape (8,)
         Receives `contract.DECISION_FIELDS`: rate, window, `Flag.EVENT`, PSCHED's flags.
 
     Returns
     -------
     int
-        0, or `DROPPED`: the slot does not exist or is not enabled, or neither its law nor PSCHED
-        takes such events (`LAW_EVENTS`, `PSCHED_EVENTS`); nothing has changed.
+        0, or `DROPPED`: the slot does not exist or is not enabled, or neither its program nor
+        PSCHED takes such events (`PROGRAM_EVENTS`, `PSCHED_EVENTS`); nothing has changed.
     """
     kind, qp, t, value = event[0], event[1], event[2], event[3]
     if not 0 <= qp < block[QPS]:
@@ -96,13 +92,10 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
             psched_score(q[Q_PSCHED:Q_PROFILES], value, t)
         schedule(block, q, t, -1, 0, False, decision)
         return 0
-    law = has_law_unit(block, q) and kind in _EVENTS
-    scheduled = q[Q_PSCHED_ON] != 0
-    if not q[Q_ENABLE] or not (law or (scheduled and kind in _PSCHED_EVENTS)):
+    if not q[Q_ENABLE] or not q[Q_PSCHED_ON] or kind not in _PSCHED_EVENTS:
         return DROPPED
     decision[:] = 0
-    decision[0], decision[7] = qp, OF_EVENT
-    decision[1] = law_rate(block, q, kind, qp, t, value) if law else -1
+    decision[0], decision[1], decision[7] = qp, -1, OF_EVENT
     if kind == _SCORE_EVENT:
         psched_score(q[Q_PSCHED:Q_PROFILES], value, t)
     schedule(block, q, t, -1, 0, False, decision)

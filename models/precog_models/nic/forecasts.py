@@ -14,8 +14,8 @@ from .layout import (
     OUTPUTS,
     PROFILES,
     Q_ENABLE,
+    Q_FEATURE,
     Q_FORECAST_CONFIG,
-    Q_LAW_CONFIG,
     Q_PROFILES,
     Q_QUEUE_ENABLE,
     Q_QUEUE_SLOT,
@@ -65,7 +65,7 @@ def forecast(block: Ints, profile: Ints, answer: Ints) -> int:
     history[-1] = profile[2:]
 
     answer[:2] = profile[:2]
-    config, scores = q[Q_FORECAST_CONFIG:Q_LAW_CONFIG], q[Q_SCORES:QP_SIZE]
+    config, scores = q[Q_FORECAST_CONFIG:Q_FEATURE], q[Q_SCORES:QP_SIZE]
     at = model_at(block, q[Q_QUEUE_ENABLE], q[Q_QUEUE_SLOT], QUEUE_KIND)
     if at < 0:
         forecast_none(config, scores, answer)
@@ -93,4 +93,4 @@ def take_score(block: Ints, qp: int) -> int:
         return -1
     at = QP_TABLE + qp * QP_SIZE
     q = block[at : at + QP_SIZE]
-    return int(score_to_tell(q[Q_FORECAST_CONFIG:Q_LAW_CONFIG], q[Q_SCORES:QP_SIZE]))
+    return int(score_to_tell(q[Q_FORECAST_CONFIG:Q_FEATURE], q[Q_SCORES:QP_SIZE]))

@@ -10,25 +10,22 @@ from precog_spec.contract import (
     Algorithm,
     HeadKind,
 )
-from precog_spec.law_fields import NO_SCORE, EventKind
+from precog_spec.law_fields import NO_SCORE
 
 from ..predict.cps import identity_knots
 from ..predict.forecast import FORECAST_SCORES
 from ..rate.engine.unit import EngineUnit, engine_size
-from ..rate.fractions import decay_table
 from ..rate.psched import PSCHED_STATE, psched_configure, psched_reset
 from ..rate.unit import QP_CONFIG
 from .compiled import ANSWER_SIZE, acknowledge_c, decide_c, forecast_c, happen_c
 from .events import acknowledge, happen
 from .forecasts import forecast, take_score
 from .inference import model_at
-from .laws import is_programmed, law_rate
+from .laws import is_programmed
 from .layout import (
     BLOCK_SIZE,
-    DECAY,
     DROPPED,
     ENGINE,
-    EVENT,
     FORECAST,
     FORECASTING,
     HEAD_WORDS,
@@ -52,6 +49,7 @@ from .layout import (
     QPS,
     RTT_KIND,
     SETS,
+    SLA,
     TREES,
     Ints,
     block_size,
@@ -155,13 +153,11 @@ class GoldenNic(NicModels):
         ValueError
             A name is unknown.
         """
-        store(self.block[HEAD_WORDS:DECAY], PARAMETERS, values, "parameter")
-        if "dcqcn_g" in values:
-            self.block[DECAY:EVENT] = decay_table(values["dcqcn_g"]).reshape(-1)
+        store(self.block[HEAD_WORDS:SLA], PARAMETERS, values, "parameter")
 
     def parameters(self) -> dict[str, int]:
         """All `PARAMETERS` by name."""
-        return dict(zip(PARAMETERS, self.block[HEAD_WORDS:DECAY].tolist(), strict=True))
+        return dict(zip(PARAMETERS, self.block[HEAD_WORDS:SLA].tolist(), strict=True))
 
     def configure(self, qp: int, values: Mapping[str, int]) -> None:
         """Set some of `QP_CONFIG` of one queue pair.
@@ -173,7 +169,6 @@ class GoldenNic(NicModels):
         """
         q = self._qp(qp)
         store(q[:Q_FORECAST_CONFIG], QP_CONFIG, values, "configuration field")
-        law_rate(self.block, q, int(EventKind.CONFIGURE), qp, 0, 0)
         windowed = bool(q[Q_WIN]) and q[Q_ALGORITHM] <= Algorithm.PREDPID
         programmed = bool(is_programmed(self.block, q))
         psched_configure(
@@ -207,7 +202,6 @@ class GoldenNic(NicModels):
         """Forget all that was measured, predicted and decided for a queue pair."""
         q = self._qp(qp)
         q[Q_FEATURE:] = 0
-        law_rate(self.block, q, int(EventKind.RESET), qp, 0, 0)
         psched_reset(q[Q_PSCHED:Q_PROFILES], int(q[Q_INIT_RATE]))
         if self.engine is not None:
             self.engine.reset(qp)

@@ -1,42 +1,30 @@
 """The law of a queue pair: the laws' unit, the law engine, the predictive scheduler."""
 
-from precog_spec.contract import PROGRAM_ALGORITHM, Algorithm
+from precog_spec.contract import PROGRAM_ALGORITHM
 from precog_spec.engine.events import EVENT_FIELDS as PROGRAM_WORDS
 from precog_spec.law_fields import (
     ACK_FIELDS,
-    DECAY_LEVELS,
-    LAW_CONFIG,
-    LAW_EVENT_FIELDS,
     PSCHED_CONFIG,
 )
 
 from ..jit import njit
 from ..rate.engine.unit import engine_above, engine_event, engine_size
-from ..rate.law_unit import law_event
 from ..rate.psched import psched_keep, psched_output
 from ..rate.unit import QP_CONFIG
 from .layout import (
     ADVICE_HOLD,
-    DCQCN,
-    DECAY,
-    DIGITS,
     ENGINE,
-    EVENT,
     HELD,
     INPUTS,
     LOGGED,
     MTU,
     PSCHED,
     Q_ALGORITHM,
-    Q_FEATURE,
-    Q_LAW,
-    Q_LAW_CONFIG,
     Q_PROFILES,
     Q_PSCHED,
     Q_PSCHED_ON,
     QPS,
     SLA,
-    TIMELY,
     Ints,
 )
 
@@ -54,9 +42,7 @@ __all__ = [
     "W_SCORE",
     "W_SENDERS",
     "advice_held",
-    "has_law_unit",
     "is_programmed",
-    "law_rate",
     "run_program",
     "schedule",
 ]
@@ -83,36 +69,6 @@ _ENGINE_BASE = engine_size(0)
 _ENGINE_ROW = engine_size(1) - _ENGINE_BASE
 
 _PSCHED_CONFIG_AT = tuple(QP_CONFIG.index(name) for name in PSCHED_CONFIG)
-#: The law's configuration among the queue pair's, and the laws that have a unit.
-_LAW_CONFIG_AT = tuple(
-    QP_CONFIG.index({"law": "algorithm"}.get(name, name)) for name, _ in LAW_CONFIG
-)
-_LAWS = (int(Algorithm.TIMELY), int(Algorithm.DCQCN))
-
-
-@njit
-def has_law_unit(block: Ints, q: Ints) -> bool:
-    """The queue pair runs a law that `rate.law_unit` has; with a law engine there is no unit."""
-    return bool(block[ENGINE] == 0 and q[Q_ALGORITHM] in _LAWS)
-
-
-@njit
-def law_rate(block: Ints, q: Ints, kind: int, qp: int, t: int, value: int) -> int:
-    """The rate after an event."""
-    event = block[EVENT:SLA]
-    event[0], event[1], event[2], event[3] = kind, qp, t, value
-    for n, name in enumerate(_LAW_CONFIG_AT):
-        event[len(LAW_EVENT_FIELDS) + n] = q[name]
-    table = block[DECAY:EVENT].reshape(DECAY_LEVELS, DIGITS)
-    rate, _ = law_event(
-        q[Q_LAW:Q_FEATURE],
-        q[Q_LAW_CONFIG:Q_LAW],
-        block[TIMELY:DCQCN],
-        block[DCQCN:PSCHED],
-        table,
-        event,
-    )
-    return int(rate)
 
 
 @njit
@@ -178,7 +134,7 @@ def schedule(
         sla[n] = q[at]
     held = advice_held(block)
     rate, window, flags = psched_output(
-        state, sla, block[PSCHED:DECAY], t, rate, srtt, delay, window, held, above
+        state, sla, block[PSCHED:SLA], t, rate, srtt, delay, window, held, above
     )
     decision[1], decision[2] = rate, window
     decision[7] |= flags

@@ -23,15 +23,8 @@ from precog_spec.contract import (
     HeadKind,
 )
 from precog_spec.law_fields import (
-    DCQCN_PARAMETERS,
-    DECAY_BITS,
-    DECAY_LEVELS,
-    EVENT_FIELDS,
-    LAW_CONFIG,
-    LAW_PARAMETERS,
     PSCHED_CONFIG,
     PSCHED_PARAMETERS,
-    TIMELY_PARAMETERS,
 )
 
 from ..jit import njit
@@ -39,16 +32,14 @@ from ..measure.base_rtt import BASE_STATE
 from ..measure.feature import FEATURE_STATE
 from ..measure.profiler import PROFILE_STATE
 from ..predict.forecast import FORECAST_CONFIG, FORECAST_PARAMETERS, FORECAST_SCORES
-from ..rate.law_unit import LAW_ROW
 from ..rate.psched import PSCHED_STATE
 from ..rate.unit import QP_CONFIG, RATE_PARAMETERS, RATE_STATE
 
 #: Parameters shared by all queue pairs, in the block's order. `sigma` has SIGMA's format,
-#: `base_window` is in ticks; `rate.unit` and `rate.law_fields` have the others.
+#: `base_window` is in ticks; `rate.unit` and `law_fields` have the others.
 PARAMETERS = (
     *("sigma", "base_window"),
     *RATE_PARAMETERS,
-    *(name for name, _ in LAW_PARAMETERS),
     *(name for name, _ in PSCHED_PARAMETERS),
 )
 
@@ -64,14 +55,9 @@ SIGMA = HEAD_WORDS + PARAMETERS.index("sigma")
 BASE_WINDOW = HEAD_WORDS + PARAMETERS.index("base_window")
 RATE_AT = HEAD_WORDS + PARAMETERS.index(RATE_PARAMETERS[0])
 ADVICE_HOLD = HEAD_WORDS + PARAMETERS.index("advice_hold")
-TIMELY = RATE_AT + len(RATE_PARAMETERS)
-DCQCN = TIMELY + len(TIMELY_PARAMETERS)
-PSCHED = DCQCN + len(DCQCN_PARAMETERS)
+PSCHED = RATE_AT + len(RATE_PARAMETERS)
 MTU = HEAD_WORDS + PARAMETERS.index("mtu")
-DECAY = HEAD_WORDS + len(PARAMETERS)  # powers of 1 - g, from the parameters
-DIGITS = 1 << DECAY_BITS
-EVENT = DECAY + DECAY_LEVELS * DIGITS  # scratch
-SLA = EVENT + len(EVENT_FIELDS)
+SLA = HEAD_WORDS + len(PARAMETERS)  # scratch
 INPUTS = SLA + len(PSCHED_CONFIG)  # the LSTM's inputs and outputs
 OUTPUTS = INPUTS + MAX_STEPS * MAX_INPUTS
 KNOTS = OUTPUTS + MAX_OUTPUTS  # calibration tables, by `HeadKind`
@@ -81,9 +67,7 @@ KNOTS_RTT, KNOTS_QUEUE = (KNOTS + kind * CALIBRATION_KNOTS for kind in HeadKind)
 
 # One queue pair; from `Q_FEATURE` on it is state, which a reset zeroes.
 Q_FORECAST_CONFIG = len(QP_CONFIG)
-Q_LAW_CONFIG = Q_FORECAST_CONFIG + len(FORECAST_CONFIG)
-Q_LAW = Q_LAW_CONFIG + len(LAW_CONFIG)
-Q_FEATURE = Q_LAW + len(LAW_ROW)
+Q_FEATURE = Q_FORECAST_CONFIG + len(FORECAST_CONFIG)
 Q_BASE = Q_FEATURE + len(FEATURE_STATE)
 Q_RATE = Q_BASE + len(BASE_STATE)
 Q_HISTORY = Q_RATE + len(RATE_STATE)  # K, the newest last

@@ -18,8 +18,8 @@ from .layout import (
     FORECASTING,
     KNOTS,
     Q_ENABLE,
+    Q_FEATURE,
     Q_FORECAST_CONFIG,
-    Q_LAW_CONFIG,
     Q_MODEL_ENABLE,
     Q_MODEL_SLOT,
     Q_QUEUE_ENABLE,
@@ -151,12 +151,12 @@ class NicModels:
         ValueError
             The queue pair or a name does not exist.
         """
-        row = self._qp(qp)[Q_FORECAST_CONFIG:Q_LAW_CONFIG]
+        row = self._qp(qp)[Q_FORECAST_CONFIG:Q_FEATURE]
         store(row, FORECAST_CONFIG, values, "forecast field")
 
     def forecast_configuration(self, qp: int) -> dict[str, int]:
         """`FORECAST_CONFIG` of one queue pair by name."""
-        row = self._qp(qp)[Q_FORECAST_CONFIG:Q_LAW_CONFIG]
+        row = self._qp(qp)[Q_FORECAST_CONFIG:Q_FEATURE]
         return dict(zip(FORECAST_CONFIG, row.tolist(), strict=True))
 
     def has_model(self, qp: int, kind: HeadKind) -> bool:

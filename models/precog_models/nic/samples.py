@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from precog_spec.contract import CALIBRATION_KNOTS, MAX_STEPS, Flag
-from precog_spec.law_fields import EventKind
 
 from ..jit import njit
 from ..measure.base_rtt import base_step
@@ -23,9 +22,7 @@ from .laws import (
     W_PREDICTION,
     W_RTT,
     advice_held,
-    has_law_unit,
     is_programmed,
-    law_rate,
     run_program,
     schedule,
 )
@@ -38,12 +35,12 @@ from .layout import (
     LATE,
     LOGGED,
     OUTPUTS,
+    PSCHED,
     Q_BASE,
     Q_ENABLE,
     Q_FEATURE,
     Q_FORECAST_CONFIG,
     Q_HISTORY,
-    Q_LAW_CONFIG,
     Q_MODEL_ENABLE,
     Q_MODEL_SLOT,
     Q_PSCHED,
@@ -56,14 +53,12 @@ from .layout import (
     RTT_KIND,
     SET_SIZE,
     SIGMA,
-    TIMELY,
     Ints,
 )
 
 __all__ = ["Decision", "decide", "decide_many"]
 
 _UNSKILLED = 1 << Flag.UNSKILLED
-_RTT_EVENT = int(EventKind.RTT)
 
 
 class Decision(NamedTuple):
@@ -125,7 +120,7 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
     rate, window, target, flags = rate_step(
         q[Q_RATE:Q_HISTORY],
         q[:Q_FORECAST_CONFIG],
-        block[RATE_AT:TIMELY],
+        block[RATE_AT:PSCHED],
         rtt,
         base,
         predicted,
@@ -133,11 +128,9 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
         late,
         advice_held(block),
     )
-    if has_law_unit(block, q):
-        rate = law_rate(block, q, _RTT_EVENT, qp, t, rtt)
     if block[FORECAST]:
         rtt_told(
-            q[Q_FORECAST_CONFIG:Q_LAW_CONFIG],
+            q[Q_FORECAST_CONFIG:Q_FEATURE],
             block[FORECASTING:QP_TABLE],
             block[KNOTS_RTT : KNOTS_RTT + CALIBRATION_KNOTS],
             q[Q_SCORES:QP_SIZE],

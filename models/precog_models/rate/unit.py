@@ -3,8 +3,7 @@
     target adjuster ─► in = prediction, clamped to RTT (1 +- limit), or the RTT itself
                    ─► PID ─► rate = rate (1 + delta), clamped to [min, max] ─► window
 
-A queue pair of another law than pid and predpid keeps its initial rate here, without a window:
-`rate.law_unit` has the state of those that move.
+A queue pair of another law than pid and predpid keeps its initial rate here, without a window.
 
 A prediction only replaces the law's input, and bounds come last: the advice cannot push a rate
 beyond [min, max], nor move the input further than the advice limit from what was measured.

@@ -35,13 +35,11 @@ class Outcome(IntFlag):
 
 
 class Algorithm(IntEnum):
-    """A QP's rate law."""
+    """A QP's rate law; each other code below `PROGRAM_ALGORITHM` is run as FIXED."""
 
     FIXED = 0  # the configured initial rate, no control
     PID = 1  # (14)-(20) on the measured RTT
     PREDPID = 2  # (14)-(20) on the predicted RTT
-    TIMELY = 3  # on the measured RTT and its gradient
-    DCQCN = 4  # on congestion notifications, bytes and time
 
 
 #: Codes of algorithms from here on: the program of slot 0, of slot 1, and so on to slot 7.

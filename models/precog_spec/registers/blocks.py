@@ -73,8 +73,6 @@ reset||RESET|||reset.py|reset|device reset
 watchdog||WATCHDOG|csr/watchdog.py|||watchdog|cc watchdog
 counters||COUNTERS|csr/counters.py||counters.py||cc counter
 pid||PID|rate/pid.py|rate/pid.py|||cc param
-timely|laws|TIMELY|rate/timely.py|rate/timely.py|||cc param
-dcqcn|laws|DCQCN|rate/dcqcn.py|rate/dcqcn.py|||cc param
 psched|laws|PSCHED|rate/psched.py|rate/psched.py|||cc sla
 measure||MEASURE|measure/feature.py|measure/feature.py|||cc param
 model||MODEL|predict/model_store.py|predict/lstm.py|model.py|model|model

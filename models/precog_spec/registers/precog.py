@@ -11,7 +11,7 @@ from precog_spec.registers.forecast import forecast_block
 from precog_spec.registers.identity import Identity, id_block
 from precog_spec.registers.interrupt import interrupt_block
 from precog_spec.registers.law import law_block
-from precog_spec.registers.laws import fixed_law_blocks, psched_block
+from precog_spec.registers.laws import psched_block
 from precog_spec.registers.mac import mac_block
 from precog_spec.registers.measure import measure_block
 from precog_spec.registers.model import RegisterMap
@@ -49,7 +49,6 @@ def build_map(sizes: NicConfig, identity: Identity) -> RegisterMap:
             measure_block(identity.tick_ps),
             model_block(sizes.sets),
             pid_block(identity.tick_ps),
-            *(fixed_law_blocks(identity.tick_ps) if sizes.fixed_laws else ()),
             *((psched_block(identity.tick_ps),) if sizes.laws else ()),
             watchdog_block(),
             qp_block(),

@@ -21,7 +21,11 @@ QP_CONFIG: tuple[Register, ...] = (
                 "Rate law; 8 to 15: the program of that slot less 8, where there is a law engine. "
                 "A code without a name is run as fixed.",
                 lsb=4,
-                values=(("fixed", 0), ("pid", 1), ("predpid", 2), ("timely", 3), ("dcqcn", 4)),
+                values=(
+                    ("fixed", 0),
+                    ("pid", 1),
+                    ("predpid", 2),
+                ),
             ),
             Field(
                 "target_mode",
@@ -32,7 +36,7 @@ QP_CONFIG: tuple[Register, ...] = (
                 values=(("fixed", 0), ("base", 1)),
             ),
             Field("rttch", 1, RW, "The target adjuster moves the target.", lsb=9),
-            Field("win", 1, RW, "The window limit is on; not for timely and dcqcn.", lsb=10),
+            Field("win", 1, RW, "The window limit is on; of pid and predpid.", lsb=10),
             Field("model_enable", 1, RW, "The QP names a model.", lsb=12),
             Field("model_slot", 8, RW, "Slot of the model map.", lsb=16),
         ),

@@ -47,8 +47,6 @@ def report(run: BackToBack) -> dict[str, Any]:
                 "queue_max_bytes": wire.queue_max,
                 "endpoint": ends,
                 "cnps": sum(seen.cnps),
-                "rates_cut_by_cnps": seen.cuts,
-                "cnps_at_lowest_rate": seen.at_floor,
                 "resets": seen.resets,
                 "models_swapped": seen.swaps,
                 "rtt_samples": sum(seen.samples),
@@ -153,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             f"{side['frames']} frames: {side['lost']} lost, {side['marked']} marked, "
             f"{side['overtaken']} overtaken; {side['rtt_samples']} RTTs, {side['cnps']} CNPs sent, "
-            f"{side['rates_cut_by_cnps']} rates cut by CNPs, {side['scores_heard']} scores heard, "
+            f"{side['scores_heard']} scores heard, "
             f"{sum(side['resets'].values())} parts reset, {side['models_swapped']} models swapped"
         )
         if "waiting" in side:

@@ -91,9 +91,7 @@ def _nic(run: BackToBack, side: int) -> Iterator[_Fact]:
     forecasts = node.counts("forecasts")
     samples = sum(seen.samples)
     events = seen.told
-    for slot, (law, _, hears) in enumerate(SLOTS):
-        if law == "dcqcn":  # notifications, and each packet's bytes
-            events += seen.cnps_acted[slot] + seen.sent[slot] + seen.cnps[slot]
+    for slot, (_, _, hears) in enumerate(SLOTS):
         if hears:
             events += seen.scores_followed[slot]
     yield "samples", samples, core["samples"]

@@ -1,8 +1,8 @@
 """``python -m precog_sim.backtoback.instant``: counters of one instant, while events are in flight.
 
-A NIC in RTL gets frames, its laws get a sweep every 128 cycles by themselves, and a change of g
-delays the next event by some 700. In each run the host reads the counters from a snapshot in the
-middle of that, and from one of an idle device. Writes JSON; fails if they contradict each other.
+A NIC in RTL gets frames, and PSCHED gets a sweep every 128 cycles by itself. In each run the host
+reads the counters from a snapshot in the middle of that, and from one of an idle device. Writes
+JSON; fails if they contradict each other.
 """
 
 import argparse
@@ -24,9 +24,8 @@ from .run import HOSTS, QPS, UDP_SOURCE
 __all__ = ["Found", "main", "provoke"]
 
 _SHOWN = 20  # differences
-_GAINS = (1 / 256, 1 / 128, 1 / 64, 1 / 16)
 _BYTES = 300
-_RATE_US = 1.0  # dcqcn's timer, so short that sweeps come as close as they may
+_SCORE_US = 1.0  # how long scores hold: so short that sweeps come as close as they may
 _PSN_MASK = (1 << 24) - 1
 
 
@@ -59,12 +58,10 @@ def provoke(node: RtlNode, runs: int, seed: int) -> Found:
     rng, found = random.Random(seed), Found()
     peer = Node(Ends(HOSTS[0], QPS[1], QPS[0]), sizes=node.golden.sizes, tick_ps=node.tick_ps)
     node.nic.watches = False
-    node.device.set_parameters(dcqcn_rate_us=_RATE_US)
+    node.device.set_parameters(psched_score_us=_SCORE_US)
     began = node.nic.block.cycles
     psn = rng.getrandbits(24)
     for run in range(runs):
-        if rng.random() < 0.5:
-            node.device.set_parameters(dcqcn_g=rng.choice(_GAINS))
         frames = []
         for _ in range(rng.randrange(4)):
             slot = rng.randrange(len(SLOTS))

@@ -22,9 +22,9 @@ SIZES = NicConfig(qps=4, sets=4, width=64, forecast=True, profile=True, receiver
 #: Queue pairs: law, whose score their packets carry, whether PSCHED hears the receiver.
 SLOTS: tuple[tuple[str, str, bool], ...] = (
     ("predpid", "rtt", True),
-    ("dcqcn", "queue", False),
-    ("dcqcn", "max", True),
-    ("timely", "host", True),
+    ("pid", "queue", False),
+    ("pid", "max", True),
+    ("fixed", "host", True),
 )
 HOST_SCORE = 33
 CNP_GAP = 10_000  #: ticks; half of the interval of the peer's notification point
@@ -112,7 +112,7 @@ class Node:
         steps = min(queue.weights.steps, device.sizes.steps)
         queue = replace(queue, weights=replace(queue.weights, steps=steps))
         device.model.load(queue, slot=1, queue=True)
-        device.set_parameters(psched="precog", psched_skill=0, skill_monitor=0, dcqcn="paper")
+        device.set_parameters(psched="precog", psched_skill=0, skill_monitor=0)
         device.profiler.set_parameters(every=8)
         forecasting.set_parameters(rtt_budget_us=4.0)
         receiving.set_parameters(score_us=0)  # what a card has heard lasts until the next score

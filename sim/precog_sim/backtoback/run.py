@@ -62,8 +62,6 @@ class Seen:
     told: int = 0  # scores that resets of the receiver told the laws
     samples: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
     corrected: int = 0
-    cuts: int = 0  # CNPs after which the rate was lower
-    at_floor: int = 0  # CNPs that found the lowest rate
     rtt_min: int = 1 << 62
     rtt_max: int = 0
     asked: list[dict[int, int]] = field(default_factory=lambda: [{} for _ in SLOTS])  # psn: T0
@@ -330,7 +328,6 @@ class BackToBack:
     def _arrive(self, side: int, flight: Flight[_About], t: int) -> None:
         node, seen, about = self.nodes[side], self.seen[side], flight.about
         slot, end = about.slot, self.ends[side][about.slot]
-        before = node.rate(slot)
         through = node.receive(flight.frame, t)
         wanted = with_ce(about.original) if flight.marked else about.original
         if through.frame != wanted:
@@ -351,10 +348,6 @@ class BackToBack:
             seen.cnps_came[slot] += 1
             seen.cnps_acted[slot] += acts
             seen.cnps_marked += flight.marked
-            after = node.rate(slot)
-            if SLOTS[slot][0] == "dcqcn" and acts:
-                seen.cuts += after < before
-                seen.at_floor += after >= before
         elif packet.opcode != ACKNOWLEDGE and packet.ack_req:
             seen.arrived[slot][packet.psn] = through.t
         self._sampled(side, slot, packet, about.shim, through.rtt, through.t)

@@ -110,7 +110,7 @@ def incast(
     abilities = []
     if watched is not None:
         abilities += [_WATCHING] + ["tree=1"] * isinstance(watched, TreeImage)
-    if in_the_loop in _TRANSPORTS and set(laws) & set(PROGRAMS) and made is None:
+    if in_the_loop in _TRANSPORTS and set(laws) & set(PROGRAMS):
         abilities.append("law_cores=1")
     choice = _Choice(
         device=_device(context, laws, in_the_loop, device, ",".join(abilities)),

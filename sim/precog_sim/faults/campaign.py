@@ -32,7 +32,7 @@ from precog_spec.contract import (
     Flag,
     HeadKind,
 )
-from precog_spec.law_fields import LAW_EVENTS, EventKind
+from precog_spec.law_fields import PSCHED_EVENTS, EventKind
 from precog_spec.secded import STORED_BITS, guarded_pairs
 
 __all__ = ["STATES", "Faults", "Found"]
@@ -46,7 +46,6 @@ STATES = (
     "core.predictor.engine.sequencer.tags",
     "core.predictor.engine.sequencer.history",
     "core.predictor.engine.cell.state_",
-    "core.laws.laws.rows",
     "core.psched.rows",
     "core.rate.adjuster.states",
     "core.rate.judged.rows",
@@ -60,7 +59,7 @@ _CHUNK = 16  # samples between two looks at a set
 _PASSES = 2  # until every pair has been read since
 _AFTER = 24  # samples that are compared with the golden NIC after a clear
 _QUEUED = 26  # samples that may be in the NIC at once
-_LAWS = (Algorithm.PREDPID, Algorithm.PREDPID, Algorithm.TIMELY, Algorithm.DCQCN)
+_LAWS = (Algorithm.PREDPID, Algorithm.PREDPID, Algorithm.PID, Algorithm.PID)
 
 
 @dataclass
@@ -217,10 +216,10 @@ class Faults:
         return np.stack([rng.integers(0, self.config.qps, n), rtt, t], axis=1).astype(np.int64)
 
     def _events(self, n: int, samples: Ints) -> Ints:
-        """Congestion notifications, bytes, time and scores, at times of the samples'."""
+        """Time and scores, at times of the samples'."""
         rng = self._rng
-        kinds = rng.choice(np.array([*LAW_EVENTS, EventKind.SCORE]), n)
-        value = np.where(kinds == EventKind.SCORE, rng.integers(0, 101, n), 1 << 14)
+        kinds = rng.choice(np.array(PSCHED_EVENTS), n)
+        value = np.where(kinds == EventKind.SCORE, rng.integers(0, 101, n), 0)
         t = np.sort(rng.choice(samples[:, 2], n))
         return np.stack([kinds, rng.integers(0, self.config.qps, n), t, value], axis=1)
 

@@ -1,10 +1,10 @@
 """Rows of queue pairs are written for the queue pair whose event is at work, and for no other.
 
-Features, base RTT, target adjuster, PID law, skill monitor, and the laws with events of their own
-are the gateware as it is, one by one; of memories only the ports are there, and what is read is
-free, as are all inputs in every cycle: what is claimed rests on no stream rule and on no row's
-contents. Addresses alone are followed, so that arithmetic does not matter. Who owns a part is noted
-where it takes a sample or an event. By induction, hence for ever.
+Features, base RTT, target adjuster, PID law and skill monitor are the gateware as it is, one by
+one; of memories only the ports are there, and what is read is free, as are all inputs in every
+cycle: what is claimed rests on no stream rule and on no row's contents. Addresses alone are
+followed, so that arithmetic does not matter. Who owns a part is noted where it takes a sample. By
+induction, hence for ever.
 
 What tells the parts of the rate unit to forget a queue pair, and what configures one, is its
 command alone, in the cycle in which it is taken.
@@ -28,7 +28,6 @@ from amaranth.hdl import (
 )
 from amaranth.lib import data, wiring
 
-from precog_hw.rate.law_layouts import event_layout
 from precog_hw.rate.layouts import job_layout
 from precog_hw.rate.skill import judged_layout
 from precog_spec.config import NicConfig
@@ -49,7 +48,6 @@ _TARGET = ("precog_hw.rate.target_adjuster",)
 _PID = ("precog_hw.rate.pid",)
 _SKILL = ("precog_hw.rate.skill",)
 _UNIT = "precog_hw.rate.unit"
-_LAWS = ("precog_hw.rate.law_unit",)
 
 
 @dataclass(frozen=True)
@@ -101,8 +99,7 @@ class PartOwners(wiring.Component):
                 for call, instead in (("Memory", made.memory), ("plain_memory", made.rows)):
                     if hasattr(known, call):
                         stack.enter_context(patch.object(known, call, instead))
-            of = QPS if part.block == "LawUnit" else CONFIG
-            dut = getattr(module, part.block)(of)
+            dut = getattr(module, part.block)(CONFIG)
             inner = Opened(dut)
         m.submodules.dut = inner.fragment
         any_inputs(m, dut)
@@ -224,7 +221,6 @@ _PARTS = (
     Part("target", _TARGET, "TargetAdjuster", 21, lambda dut, _: [dut.o.payload.sample.qp]),
     Part("pid", _PID, "Pid", 21, _named(job_layout, "job"), "rests"),
     Part("skill", _SKILL, "SkillMonitor", 9, _named(judged_layout, "sample"), "idle"),
-    Part("laws", _LAWS, "LawUnit", 9, _named(lambda _: event_layout(2), "event"), "idle"),
 )
 _CLAIM = "for ever: a row is written for the queue pair whose event is at work alone"
 _COMMANDS = "for ever: queue pairs are configured and forgotten by commands, nothing being at work"
@@ -270,13 +266,6 @@ MUTANTS = (
         "write.addr.eq(Mux(self.clear, self.clear_qp, sample.qp))",
         "write.addr.eq(Mux(self.clear, self.clear_qp, self.i.payload.qp))",
         "who comes next is judged by another's errors",
-    ),
-    Mutant(
-        "owners.laws",
-        _LAWS[0],
-        "write_config.addr.eq(event.qp)",
-        "write_config.addr.eq(self.i.payload.qp)",
-        "a configuration goes to the next event's queue pair",
     ),
     Mutant(
         "owners.command",

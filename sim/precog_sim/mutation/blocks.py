@@ -57,7 +57,7 @@ BLOCKS = (
         "laws",
         f"{_HW}/rate/law_stage.py",
         ("tests/hw/rate/test_law_events.py", "tests/hw/rate/test_score_events.py"),
-        ("laws.stage", "laws.turns"),
+        ("laws.stage",),
     ),
     Block("psched", f"{_HW}/rate/psched.py", ("tests/hw/rate/test_psched.py",), ("psched.near",)),
     Block(

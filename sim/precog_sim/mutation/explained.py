@@ -15,11 +15,6 @@ EXPLAINED: dict[tuple[str, str, str], str] = {
         "m.d.sync += [out.eq(read.data), []]",
     ): "while a row waits the output is valid",
     (
-        "hw/precog_hw/rate/law_stage.py",
-        "m.d.sync += [at.answers.eq(1), at.of_event.eq(0), at.again.eq(0)]",
-        "m.d.sync += [at.answers.eq(1), at.of_event.eq(0), []]",
-    ): "the answer to a command has cleared it before, as has the reset",
-    (
         "models/precog_models/measure/rtt_collector.py",
         "if beyond >= _PSN_HALF:  # the timed PSN is not acknowledged",
         "if beyond > _PSN_HALF:  # the timed PSN is not acknowledged",

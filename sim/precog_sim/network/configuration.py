@@ -67,7 +67,6 @@ def configuration(
         Cfg.EVENT_FUNCTION: law.event_function,
         Cfg.ACK_FUNCTION: law.ack_function,
         Cfg.TELL_MARKS: int(law.tell_marks),
-        Cfg.TELL_BYTES: int(law.tell_bytes),
         Cfg.SWEEP_PS: round(law.sweep_us * 1e6),
         Cfg.SCORE_SOURCE: law.scores.number if law.scores else 0,
         Cfg.SCORE_ECHO: int(law.scores is not None and law.scores.echo),

@@ -81,7 +81,6 @@ class LawSetup:
     event_function: int = 0
     ack_function: int = 0
     tell_marks: bool = False
-    tell_bytes: bool = False
     sweep_us: float = 0.0
     scores: Scores | None = None
     queues: QueueCalls | None = None

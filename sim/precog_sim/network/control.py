@@ -43,7 +43,6 @@ class Cfg(IntEnum):
     WATCHED = 28
     FIRST_FLOW_TIMER = 29
     EVENT_FUNCTION = 30  # 0: samples only
-    TELL_BYTES = 31
     SWEEP_PS = 32
     KEEP_QUEUES = 33
     SCORE_SOURCE = 34  # a `ScoreSource`

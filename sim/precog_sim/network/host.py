@@ -23,7 +23,7 @@ from precog_sim.network.layout import (
     Window,
 )
 from precog_sim.network.net import Net
-from precog_sim.network.outside import observe, tell, tell_bytes
+from precog_sim.network.outside import observe, tell_bytes
 from precog_sim.network.pool import allocate
 from precog_sim.network.port import gap_ps
 from precog_sim.network.queues import take
@@ -33,7 +33,6 @@ from precog_sim.network.told import begin_hinted, keep_cap
 from precog_sim.network.turns import next_priority, priority_of
 from precog_sim.network.wheel import cancel, schedule
 from precog_spec.contract import QueueEvent
-from precog_spec.law_fields import EventKind
 
 __all__ = [
     "after_send",
@@ -46,7 +45,6 @@ __all__ = [
     "wake_earlier",
 ]
 
-_BYTES = int(EventKind.BYTES)
 _ARRIVAL, _DEPARTURE = int(QueueEvent.ARRIVAL), int(QueueEvent.DEPARTURE)
 
 
@@ -277,8 +275,6 @@ def host_next(net: Net, p: int, now: int) -> int:
     net.ctl[Ctl.DATA_SENT] += 1
     if net.law[net.flow[f, FlowCol.LAW], LawCol.SEND] != 0:
         sent(net, f, wire, now)
-    if net.cfg[Cfg.TELL_BYTES] != 0:
-        tell(net, _BYTES, f, wire, now)
     if net.cfg[Cfg.ACK_FUNCTION] != 0:
         tell_bytes(net, f, wire, now)
     return row

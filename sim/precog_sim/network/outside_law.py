@@ -25,7 +25,8 @@ class Loop(CongestionControl):
 
     A second function of the same type gets events (`law_fields.LAW_EVENT_FIELDS`); of its decisions
     only qp and rate count. A flow's notifications are told (CNP: a packet has come, or a marked
-    acknowledgement where the law has no CNPs), and on request bytes sent, passing time and scores.
+    acknowledgement where the law has no CNPs), and on request passing time and scores. A third one
+    is told bytes.
 
     Parameters
     ----------
@@ -37,11 +38,10 @@ class Loop(CongestionControl):
         Address of the event function; 0: samples only.
     tell_marks : bool
         Tell notifications, if there is an event function.
-    tell_bytes : bool
-        Tell every data packet's bytes on the wire as it begins to leave (BYTES).
     ack_function : int
-        Address of a function that gets `law_fields.ACK_FIELDS`: it is told those bytes, as of an
-        acknowledgement, for a law that is a program hears of no other bytes. 0: it is not.
+        Address of a function that gets `law_fields.ACK_FIELDS`. It is told every data packet's
+        bytes on the wire as it begins to leave, as those of an acknowledgement: a law that is a
+        program hears of no others. 0: it is not.
     sweep_us : float
         Tell each flow that time has passed this often (SWEEP), from its first notification to its
         end; 0: never. Clocks outside run only with events, so a rate is late by at most this.
@@ -66,7 +66,6 @@ class Loop(CongestionControl):
     event_function: int = 0
     ack_function: int = 0
     tell_marks: bool = True
-    tell_bytes: bool = False
     sweep_us: float = 0.0
     flow_gbps: tuple[float, ...] = ()
     scores: Scores | None = None
@@ -78,7 +77,7 @@ class Loop(CongestionControl):
         super().__post_init__()
         if not (self.sweep_us == 0 or 1e-3 <= self.sweep_us < 1e6):
             raise ValueError(f"sweep_us must be 0 or in 0.001..1e6, not {self.sweep_us!r}")
-        if self.event_function == 0 and (self.tell_bytes or self.sweep_us or self.scores):
+        if self.event_function == 0 and (self.ack_function or self.sweep_us or self.scores):
             raise ValueError(
                 "loop event_function must be the address of a C function where bytes, time or "
                 "scores are told, not 0"
@@ -119,7 +118,6 @@ class Loop(CongestionControl):
             event_function=self.event_function,
             ack_function=self.ack_function,
             tell_marks=self.tell_marks and self.event_function != 0,
-            tell_bytes=self.tell_bytes,
             sweep_us=self.sweep_us,
             scores=self.scores,
             queues=self.queues,

@@ -279,7 +279,7 @@ class Campaign:
                     _configure(device, qp, config, clear)
 
     def _certain(self, qp: int) -> dict[str, int]:
-        """What chance must not leave out: QP 0 predicts, and QP 1 runs a law that takes events."""
+        """What chance must not leave out: QP 0 predicts, and PSCHED takes events of QP 1."""
         if qp == 0:
             slot = min(self._slot_set)
             return {
@@ -289,7 +289,7 @@ class Campaign:
                 "model_slot": slot,
             }
         if qp == 1 and self.config.laws:
-            return {"enable": 1, "algorithm": Algorithm.DCQCN}
+            return {"enable": 1, "psched": 1}
         return {}
 
 

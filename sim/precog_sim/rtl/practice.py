@@ -1,7 +1,7 @@
 """What a Verilated NIC does most: ``python -m precog_sim.rtl.practice LIBRARY``.
 
-A hundredth of the incast with each kind of law. The library counts where it goes meanwhile, and
-`compiling` has the compiler lay the code out by that.
+A hundredth of the incast with predictions, and with programs if there is a law engine. The library
+counts where it goes meanwhile, and `compiling` has the compiler lay the code out by that.
 """
 
 import sys
@@ -33,7 +33,7 @@ def practise(library: Path) -> None:
     record = Record(log=False, packets=False, probe_us=0.0)
     for seed, setup in enumerate(setups):
         with Device(RtlTransport(NicLibrary(library))) as device:
-            if setup.image is None and not device.sizes.laws:
+            if setup.image is None and device.law is None:
                 continue
             run_in_loop(device, setup, incast("hundredth"), seed=seed, record=record)
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from precog_models.predict.lstm import LstmWeights, pack
 from precog_spec.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, MAX_SHIFT, Fmt, HeadKind
 from precog_spec.law_fields import (
-    LAW_EVENTS,
-    LAW_PARAMETERS,
+    PSCHED_EVENTS,
     PSCHED_PARAMETERS,
     SCORE_BITS,
     EventKind,
@@ -34,8 +33,7 @@ Ints = NDArray[np.int64]
 #: Kinds of weights.
 FAMILIES = ("random", "trained", "saturating")
 _GATES = 4 * HIDDEN
-_WITHOUT_LAWS = (0.05, 0.2, 0.75, 0, 0)  # of the algorithms in the order of their codes
-_WITH_LAWS = (0.05, 0.1, 0.5, 0.15, 0.2)
+_ALGORITHMS = (0.05, 0.2, 0.75)  # in the order of their codes
 _RTT_MAX = Fmt.RTT.max
 
 
@@ -127,7 +125,7 @@ def parameter_fields(rng: np.random.Generator, defaults: Mapping[str, int]) -> d
         "mtu": int(rng.integers(0, 1 << 16)),
         **{
             name: int(rng.integers(1 << int(rng.integers(1, n + 1))))
-            for name, n in (*LAW_PARAMETERS, *PSCHED_PARAMETERS)
+            for name, n in PSCHED_PARAMETERS
         },
     }
     # Random scores have no skill: half of the time they must be followed all the same.
@@ -141,11 +139,11 @@ def parameter_fields(rng: np.random.Generator, defaults: Mapping[str, int]) -> d
 def qp_fields(
     rng: np.random.Generator, slots: int, *, enabled: bool, laws: bool = False
 ) -> dict[str, int]:
-    """A queue pair's configuration; with `laws`, a third of them run timely or dcqcn."""
+    """A queue pair's configuration; with `laws`, two of five run PSCHED."""
     rates = np.sort(rng.integers(0, 1 << int(rng.integers(12, 33)), 3))
     return {
         "enable": int(enabled),
-        "algorithm": int(rng.choice(5, p=_WITH_LAWS if laws else _WITHOUT_LAWS)),
+        "algorithm": int(rng.choice(3, p=_ALGORITHMS)),
         "target_mode": int(rng.integers(0, 2)),
         "rttch": int(rng.integers(0, 2)),
         "win": int(rng.integers(0, 2)),
@@ -192,8 +190,9 @@ def rtt_samples(rng: np.random.Generator, qps: int, n: int) -> Ints:
 
 def law_events(rng: np.random.Generator, qps: int, n: int) -> Ints:
     """Events of `qps` queue pairs, some of slots and kinds that do not exist."""
-    chances = (0.2, 0.2, 0.2, 0.05, 0.275, *[0.025] * 3)
-    kinds = rng.choice(np.array([*LAW_EVENTS, EventKind.SCORE, 0, 5, 6]), n, p=chances)
+    known = [kind for kind in EventKind if kind not in PSCHED_EVENTS]
+    chances = (0.3, 0.5, *[0.2 / (len(known) + 3)] * (len(known) + 3))
+    kinds = rng.choice(np.array([*PSCHED_EVENTS, *known, 0, 5, 6]), n, p=chances)
     qp = rng.integers(0, qps + int(rng.integers(0, 2)), n)
     value = rng.integers(0, 1 << int(rng.integers(8, 33)), n)
     scores = np.clip(rng.normal(rng.integers(40, 90), 15, n), 0, 100).astype(np.int64)

@@ -80,9 +80,10 @@ class Case:
     @property
     def options(self) -> str:
         """What the device must be built with, as a URI has it."""
-        if not self.forecasts:
-            return ""
-        return "forecast=1,profile=1" + (",tree=1" if self.model == "tree" else "")
+        options = ["law_cores=1"]
+        if self.forecasts:
+            options += ["forecast=1,profile=1"] + ["tree=1"] * (self.model == "tree")
+        return ",".join(options)
 
     def setup(self) -> LoopSetup:
         """What the device is told."""

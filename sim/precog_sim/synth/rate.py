@@ -18,7 +18,6 @@ from precog_hw.pace.wire_path import queues
 from precog_hw.predict.carried import CarriedScores
 from precog_hw.predict.tree import TreePredictor
 from precog_hw.rate.engine.stage import ProgramStage
-from precog_hw.rate.law_unit import LawUnit
 from precog_hw.rate.psched import Psched
 from precog_hw.rate.receiver import Receiver
 from precog_hw.store.packet_store import PacketStore
@@ -104,7 +103,6 @@ ENGINES = {"core-forecast": replace(PRESETS["lanes16"], sets=64, forecast=True, 
 
 #: What is built for this many queue pairs.
 RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
-    "laws": LawUnit,
     "law-engine": _law_engine,
     "psched": _psched,
     "pacer": Pacer,

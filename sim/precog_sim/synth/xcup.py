@@ -24,7 +24,7 @@ from .rate import rate_verilog
 __all__ = ["Xcup", "main", "xcup_area"]
 
 #: Blocks for this many queue pairs that have no vendor's multiplier in them.
-_PORTABLE = ("laws", "pacer", "trace", "tree")
+_PORTABLE = ("pacer", "trace", "tree")
 
 #: LUTs that a cell of LUT RAM or a shift register takes (UG574), by the cell's name.
 _LUT_RAM = {

@@ -17,7 +17,7 @@ from precog_host.output import (
 )
 
 from . import forecast, pacer, profiler, receiver, watchdog
-from .parts import LAW_PRESET_HELP, preset_help
+from .parts import LAW_PRESET_HELP, PSCHED_PRESET_HELP
 
 if TYPE_CHECKING:
     from precog_host.device import Device
@@ -99,9 +99,7 @@ def set_param(
         typer.Argument(help="name=value, in the units shown.", metavar="[NAME=VALUE]..."),
     ] = None,
     preset: Annotated[str | None, typer.Option(help=LAW_PRESET_HELP)] = None,
-    timely: Annotated[str | None, typer.Option(help=preset_help("timely"))] = None,
-    dcqcn: Annotated[str | None, typer.Option(help=preset_help("dcqcn"))] = None,
-    psched: Annotated[str | None, typer.Option(help=preset_help("psched"))] = None,
+    psched: Annotated[str | None, typer.Option(help=PSCHED_PRESET_HELP)] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
@@ -109,15 +107,14 @@ def set_param(
     from precog_host.device import Device
 
     values = parameters_given(assignments or ())
-    for reserved in ("timely", "dcqcn", "psched"):
-        if reserved in values:
-            raise ValueError(f"parameter {reserved} must be a preset: --{reserved} <name>")
-    if not values and not any((preset, timely, dcqcn, psched)):
+    if "psched" in values:
+        raise ValueError("parameter psched must be a preset: --psched <name>")
+    if not values and not any((preset, psched)):
         raise ValueError(
             "at least one name=value or preset must be given: precog cc param show lists the names"
         )
     with Device.open(device) as opened:
-        opened.set_parameters(preset, timely=timely, dcqcn=dcqcn, psched=psched, **values)
+        opened.set_parameters(preset, psched=psched, **values)
         parameters = opened.parameters()
     emit(parameters, lambda: table(("parameter", "value"), list(parameters.items())), json_)
 

@@ -102,7 +102,7 @@ def set_all(
 def _cut_note(forecasting: "ForecastDriver") -> str | None:
     """What to say where scores may take more of a rate than queue models are judged with."""
     from precog_host.driver.parameters import ParametersDriver
-    from precog_models.law_presets import PSCHED_PRESETS
+    from precog_models.psched_presets import PSCHED_PRESETS
 
     cut = ParametersDriver(forecasting.registers).read().get("psched_cut")
     judged = PSCHED_PRESETS["queues"].cut

@@ -37,7 +37,7 @@ PortOption = Annotated[int | None, typer.Option(help="Only queue pairs of this p
 PresetOption = Annotated[str, typer.Option(help=LAW_PRESET_HELP)]
 AlgorithmOption = Annotated[
     str | None,
-    typer.Option("--algo", help="Law; by default timely, or pid on a device without it."),
+    typer.Option("--algo", help="Law; by default timely, or pid without a law engine."),
 ]
 ModeOption = Annotated[
     str, typer.Option(help="How packets carry scores: off, s or r; the peer must know it.")

@@ -7,22 +7,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from precog_host.output import emit, table
 from precog_host.transport import DeviceError
-from precog_models.law_presets import ALL_PRESETS
 from precog_models.presets import LAW_PRESETS
+from precog_models.psched_presets import PSCHED_PRESETS
 
 if TYPE_CHECKING:
     from precog_host.device import Device
 
-__all__ = ["LAW_PRESET_HELP", "emit_rows", "emit_settings", "open_part", "preset_help"]
+__all__ = ["LAW_PRESET_HELP", "PSCHED_PRESET_HELP", "emit_rows", "emit_settings", "open_part"]
 
 _Part = TypeVar("_Part")
 
 LAW_PRESET_HELP = f"Preset of pid and predpid: {', '.join(LAW_PRESETS)}."
-
-
-def preset_help(name: str) -> str:
-    """Help of an option that chooses constants of timely, dcqcn or psched."""
-    return f"Preset of {name}: {', '.join(ALL_PRESETS[name])}."
+PSCHED_PRESET_HELP = f"Preset of psched: {', '.join(PSCHED_PRESETS)}."
 
 
 @contextmanager

@@ -72,7 +72,7 @@ def add(
         str | None,
         typer.Option(
             "--algo",
-            help="fixed, pid, predpid, timely or dcqcn; by default timely, or pid without it.",
+            help="fixed, pid, predpid or a program; by default timely, or pid without an engine.",
         ),
     ] = None,
     preset: Annotated[str, typer.Option(help=LAW_PRESET_HELP)] = "precog",

@@ -16,8 +16,7 @@ from ..transport import DeviceError
 
 __all__ = ["STANDARD", "LawDriver", "LawSlot", "LawState"]
 
-#: Laws that every NIC has, and the preset with which an engine gets their program: that of the
-#: registers' resets where they are logic.
+#: Laws whose program an engine gets when a queue pair is to run them, and its preset.
 STANDARD = {"timely": "precog", "dcqcn": "vendor"}
 
 _BUSY_READS = 10_000  # polls of a busy bit before the device counts as hung

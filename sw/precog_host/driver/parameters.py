@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from precog_models.law_presets import ALL_PRESETS
 from precog_models.presets import law_preset
+from precog_models.psched_presets import PSCHED_PRESETS
 from precog_spec.registers.model import Field
 
 from ..registers import Registers
@@ -45,8 +45,6 @@ class ParametersDriver:
         preset: str | None = None,
         /,
         *,
-        timely: str | None = None,
-        dcqcn: str | None = None,
         psched: str | None = None,
         **values: float,
     ) -> None:
@@ -56,8 +54,8 @@ class ParametersDriver:
         ----------
         preset : str, optional
             Of pid and predpid (`precog_models.presets`).
-        timely, dcqcn, psched : str, optional
-            Of those laws and of the predictive scheduler (`precog_models.law_presets`).
+        psched : str, optional
+            Of the predictive scheduler (`precog_models.psched_presets`).
         **values
             By the names that `read` shows.
 
@@ -66,7 +64,7 @@ class ParametersDriver:
         ValueError
             As `planned`; nothing is written then.
         """
-        self.write(self.planned(preset, timely=timely, dcqcn=dcqcn, psched=psched, **values))
+        self.write(self.planned(preset, psched=psched, **values))
 
     def write(self, words: Mapping[tuple[str, str], Mapping[str, int]]) -> None:
         """Write what `planned` returned."""
@@ -78,8 +76,6 @@ class ParametersDriver:
         preset: str | None = None,
         /,
         *,
-        timely: str | None = None,
-        dcqcn: str | None = None,
         psched: str | None = None,
         **values: float,
     ) -> dict[tuple[str, str], dict[str, int]]:
@@ -91,18 +87,12 @@ class ParametersDriver:
             A name is unknown or a value does not fit.
         """
         known = self._known()
-        integers = self._presets(preset, timely=timely, dcqcn=dcqcn, psched=psched)
+        integers = self._presets(preset, psched)
         unknown = sorted(integers.keys() - {field.name for _, _, field in known.values()})
-        if unknown and self._registers.sizes.law_cores:
-            law = unknown[0].split("_")[0]
-            raise ValueError(
-                f"parameters of {law} come with its program on this device (law_cores is not 0): "
-                f"precog law load {law} --preset <name>"
-            )
         if unknown:
             raise ValueError(
-                f"device must have timely, dcqcn and psched for a preset of theirs, but it has no "
-                f"{unknown[0]} (built with laws=0)"
+                f"device must have psched for a preset of it, but it has no {unknown[0]} "
+                "(built with laws=0)"
             )
         writes: dict[tuple[str, str], dict[str, int]] = {}
         for block, register, field in known.values():
@@ -116,17 +106,15 @@ class ParametersDriver:
             word[field.name] = from_real(field, value, self._tick_ps)
         return writes
 
-    def _presets(self, preset: str | None, **of_laws: str | None) -> dict[str, int]:
+    def _presets(self, preset: str | None, psched: str | None) -> dict[str, int]:
         """Field name to integer, of the presets that are given."""
         integers: dict[str, int] = {}
         if preset is not None:
             integers |= law_preset(preset).parameters(self._tick_ps)
-        for law, name in of_laws.items():
-            presets = ALL_PRESETS[law]
-            if name is None:
-                continue
-            if name not in presets:
-                raise ValueError(f"{law} preset must be one of {', '.join(presets)}, not {name!r}")
-            values = presets[name].parameters(self._tick_ps)
-            integers |= {f"{law}_{field}": value for field, value in values.items()}
+        if psched is not None:
+            if psched not in PSCHED_PRESETS:
+                known = ", ".join(PSCHED_PRESETS)
+                raise ValueError(f"psched preset must be one of {known}, not {psched!r}")
+            values = PSCHED_PRESETS[psched].parameters(self._tick_ps)
+            integers |= {f"psched_{field}": value for field, value in values.items()}
         return integers

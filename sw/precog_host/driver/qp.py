@@ -56,8 +56,8 @@ class QpChanges(TypedDict, total=False):
     enable : bool
         Samples of the queue pair are decided on.
     algorithm : str
-        ``"fixed"``, ``"pid"``, ``"predpid"``, ``"timely"`` or ``"dcqcn"``; with a law engine also
-        the name of a loaded law, or its slot, as in ``"law:2"``. An engine without a program of
+        ``"fixed"``, ``"pid"`` or ``"predpid"``; with a law engine also the name of a loaded law, or
+        its slot, as in ``"law:2"``, ``"timely"`` and ``"dcqcn"``. An engine without a program of
         timely or dcqcn gets it, with the configuration.
     target_us : float
         A fixed RTT target.
@@ -66,7 +66,7 @@ class QpChanges(TypedDict, total=False):
     min_gbps, max_gbps, init_gbps : float
         Rate limits and initial rate.
     rttch, win : bool
-        Target adjuster; window limit (not with timely and dcqcn).
+        Target adjuster; window limit (with pid and predpid).
     psched : bool
         A congestion score moves the law's rate, within the rate limits.
     sla_priority : int
@@ -149,11 +149,6 @@ class Qp:
             config |= law_preset(preset).configuration(device.tick_ps)
         if algorithm is not None:
             config["algorithm"] = _algorithm(algorithm, device.law)
-            if config["algorithm"] > Algorithm.PREDPID and not device.sizes.laws:
-                raise ValueError(
-                    f"algorithm must be fixed, pid or predpid on this device (laws=0), "
-                    f"not {algorithm!r}"
-                )
         if target_us is not None:
             config["target_mode"] = 0
         if follow_base is not None:
@@ -271,8 +266,7 @@ def _algorithm_name(code: int, engine: LawDriver | None) -> str:
     slot = code - PROGRAM_ALGORITHM
     if slot >= 0:
         return f"law:{slot}" if engine is None else engine.named(slot)
-    known = code in set(Algorithm) and (engine is None or code <= Algorithm.PREDPID)
-    return Algorithm(code).name.lower() if known else f"code {code}"
+    return Algorithm(code).name.lower() if code in set(Algorithm) else f"code {code}"
 
 
 def _algorithm(name: str, engine: LawDriver | None) -> int:
@@ -286,6 +280,8 @@ def _algorithm(name: str, engine: LawDriver | None) -> int:
             if one.law is not None:
                 names.setdefault(one.law, PROGRAM_ALGORITHM + one.slot)
     if name not in names:
-        hint = "" if engine is None else "; load others with precog law load"
+        hint = "; load others with precog law load"
+        if engine is None:
+            hint = f": {name} needs a law engine (law_cores=1)" if name in STANDARD else ""
         raise ValueError(f"algorithm must be one of {', '.join(names)}, not {name!r}{hint}")
     return names[name]

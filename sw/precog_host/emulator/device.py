@@ -23,7 +23,6 @@ from precog_spec.contract import (
     FORECAST_FIELDS,
     NO_SCORE,
     PROGRAM_ALGORITHM,
-    Algorithm,
     Flag,
     HeadKind,
 )
@@ -395,9 +394,7 @@ class Emulator:
 
     def _law_event(self, kind: EventKind, qp: int, t: int, value: int) -> Ints:
         config = self.nic.configuration(qp)
-        scores = kind == EventKind.SCORE
-        counts = self.sizes.fixed_laws and config["algorithm"] == Algorithm.DCQCN
-        wants = config["psched"] if scores else counts
+        wants = config["psched"] and kind == EventKind.SCORE
         hears = kind in PROGRAM_EVENTS and self._runs_program(config)
         if self.sizes.laws and config["enable"] and (wants or hears):
             return self.happen(np.array([kind, qp, t, value], dtype=np.int64))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from precog_host.device import Device
+from precog_host.driver.law import STANDARD
 from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError, SharedTransport
 from precog_models.image import pretrained
@@ -11,6 +12,7 @@ from precog_spec.law_fields import EventKind
 __all__ = ["Demo"]
 
 _LAWS = ("predpid", "pid", "timely", "dcqcn", "predpid", "fixed")
+_ELSE = "pid"  # where there is no law engine for a program
 _SAMPLES = 40  # of each queue pair between two snapshots
 _BASE, _SWING, _NOISE = 4_200, 2_600, 40  # ticks of 1 ns
 
@@ -79,7 +81,8 @@ class Demo:
         device.apply_preset("precog")
         device.set_parameters(psched_skill=0)
         device.model.load(pretrained())
-        for number, law in enumerate(_LAWS):
+        for number, wanted in enumerate(_LAWS):
+            law = _ELSE if wanted in STANDARD and device.law is None else wanted
             model = 0 if law == "predpid" else None
             device.qp(number).configure(
                 preset="precog", enable=True, algorithm=law, model_slot=model

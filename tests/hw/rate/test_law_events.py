@@ -1,4 +1,4 @@
-"""Bytes and notifications of packets become events: none is lost, none is invented."""
+"""Notifications of packets and passing time become events: none is lost, none is invented."""
 
 import random
 from collections import Counter
@@ -14,7 +14,8 @@ from precog_spec.contract import PROGRAM_ALGORITHM, Algorithm
 from precog_spec.law_fields import EventKind
 
 QPS = 8
-CONFIG = NicConfig(qps=QPS, sets=2)
+CONFIG = NicConfig(qps=QPS, sets=2, law_cores=1)
+_PROGRAM = PROGRAM_ALGORITHM + 3
 LISTENING = {0, 1, 2, 5}
 T = 4 * QPS * LawEvents.MIN_GAP
 
@@ -37,11 +38,9 @@ def run(dut: LawEvents, main: Any) -> None:
     simulator.run()
 
 
-@pytest.mark.parametrize(("busy", "byte_count"), [(0.0, 5000), (0.5, 1), (0.5, 5000), (0.98, 0)])
-def test_nothing_is_lost(busy: float, byte_count: int, seed: int) -> None:
+@pytest.mark.parametrize("busy", [0.0, 0.5, 0.98])
+def test_nothing_is_lost(busy: float, seed: int) -> None:
     dut, rng = LawEvents(CONFIG), random.Random(seed)
-    sent: Counter[int] = Counter()
-    told: Counter[int] = Counter()
     waiting: dict[int, list[int]] = {qp: [] for qp in LISTENING}  # heard and not told: when
     visits: Counter[int] = Counter()
     notices: Counter[int] = Counter()
@@ -52,39 +51,28 @@ def test_nothing_is_lost(busy: float, byte_count: int, seed: int) -> None:
         event = dut.o.payload
         qp, kind, value = ctx.get(event.qp), ctx.get(event.kind), ctx.get(event.value)
         assert qp in LISTENING
+        assert value == 0
         assert ctx.get(event.t) == offered[0]
         if kind == EventKind.CNP:
             before = [heard for heard in waiting[qp] if heard < ctx.get(event.t)]
             assert before, "there was none"
             waiting[qp] = waiting[qp][len(before) :]  # told once for all that came before
             notices[qp] += 1
-        elif kind == EventKind.BYTES:
-            assert value > 0
-            told[qp] += value
-            visits[qp] += 1
         else:
-            assert (kind, value) == (EventKind.SWEEP, 0)
+            assert kind == EventKind.SWEEP
             visits[qp] += 1
 
     async def main(ctx: Any) -> None:
         for qp in range(QPS):
-            await configure(ctx, dut, qp, Algorithm.DCQCN if qp in LISTENING else Algorithm.PID)
-        ctx.set(dut.byte_count, byte_count)
+            await configure(ctx, dut, qp, _PROGRAM if qp in LISTENING else Algorithm.PID)
         ctx.set(dut.rate_ticks, T)
         for cycle in range(7 * T // 4):
             active = cycle < 5 * T // 4
-            dense = rng.random() < 0.7
-            sends, hears = active and dense, active and rng.random() < 0.3
-            qp, size, other = rng.randrange(QPS), rng.randrange(64, 4200), rng.randrange(QPS)
+            hears, other = active and rng.random() < 0.3, rng.randrange(QPS)
             ctx.set(dut.now, cycle)
-            ctx.set(dut.sent, sends)
-            ctx.set(dut.sent_slot, qp)
-            ctx.set(dut.sent_bytes, size)
             ctx.set(dut.heard, hears)
             ctx.set(dut.heard_slot, other)
             ctx.set(dut.o.ready, not active or rng.random() >= busy)
-            if sends and qp in LISTENING:
-                sent[qp] += size
             if ctx.get(dut.o.valid):
                 offered[:] = offered or [cycle - 1]
                 if ctx.get(dut.o.ready):
@@ -95,7 +83,6 @@ def test_nothing_is_lost(busy: float, byte_count: int, seed: int) -> None:
             await ctx.tick()
 
     run(dut, main)
-    assert sent == told
     assert not any(waiting.values())
     assert all(notices[qp] for qp in LISTENING)
     assert busy > 0.9 or all(visits[qp] >= 3 for qp in LISTENING)
@@ -106,7 +93,7 @@ def test_latency_and_the_sweep_of_quiet_queue_pairs() -> None:
     seen: list[tuple[int, int, int]] = []
 
     async def main(ctx: Any) -> None:
-        await configure(ctx, dut, 3, Algorithm.DCQCN)
+        await configure(ctx, dut, 3, _PROGRAM)
         ctx.set(dut.rate_ticks, T)
         ctx.set(dut.o.ready, 1)
         for cycle in range(5 * T // 4):
@@ -140,34 +127,24 @@ async def watch(
     return seen
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_a_clear_forgets_what_was_before(late: bool) -> None:
-    """Bytes that were not told, and a notification that waits behind another one."""
+def test_a_clear_forgets_what_was_before() -> None:
+    """A notification that waits behind another one."""
     dut = LawEvents(CONFIG)
     seen: list[tuple[int, int, int]] = []
 
     async def main(ctx: Any) -> None:
         ctx.set(dut.rate_ticks, T)
         for qp in range(QPS):
-            await configure(ctx, dut, qp, Algorithm.DCQCN)
+            await configure(ctx, dut, qp, _PROGRAM)
         for qp in (0, 3, 3, 5):  # the first is offered and not taken
-            ctx.set(dut.sent, 1)
-            ctx.set(dut.sent_slot, qp)
-            ctx.set(dut.sent_bytes, 1000)
             ctx.set(dut.heard, 1)
             ctx.set(dut.heard_slot, qp)
             await ctx.tick()
         ctx.set(dut.heard, 0)
-        ctx.set(dut.sent, late)  # a packet of another queue pair leaves in the clear's cycles
-        ctx.set(dut.sent_slot, 7)
         await ctx.tick().repeat(5)
         for qp in (3, 5):
-            await configure(ctx, dut, qp, Algorithm.DCQCN)
-            await ctx.tick().repeat(2)
-            ctx.set(dut.sent, 0)
-            await ctx.tick().repeat(2)
-            ctx.set(dut.sent, late)
-        ctx.set(dut.sent, 0)
+            await configure(ctx, dut, qp, _PROGRAM)
+            await ctx.tick().repeat(4)
         ctx.set(dut.heard, 1)
         ctx.set(dut.heard_slot, 5)  # and is heard anew
         await ctx.tick()
@@ -176,41 +153,17 @@ def test_a_clear_forgets_what_was_before(late: bool) -> None:
 
     run(dut, main)
     assert [kind for _, kind, _ in seen].count(EventKind.CNP) == 2  # of 0, and of 5 anew
-    told = [value for _, kind, value in seen if kind == EventKind.BYTES]
-    assert sorted(told)[0] == 1000  # of 0
-    assert len(told) == 1 + late
 
 
-def test_the_check_after_a_notification_is_swept_in_time() -> None:
-    """dcqcn's check cuts at its own ticks: the law is told when one has passed."""
+def test_programs_hear_of_notifications_and_time_alone() -> None:
+    """A queue pair of another law hears nothing."""
     dut = LawEvents(CONFIG)
     seen: list[tuple[int, int, int]] = []
 
     async def main(ctx: Any) -> None:
-        ctx.set(dut.rate_ticks, (1 << 24) - 1)
-        ctx.set(dut.cut_ticks, 400)
-        await configure(ctx, dut, 2, Algorithm.DCQCN)
-        ctx.set(dut.heard, 1)
-        ctx.set(dut.heard_slot, 2)
-        await ctx.tick()
-        ctx.set(dut.heard, 0)
-        seen.extend(await watch(ctx, dut, 2000))
-
-    run(dut, main)
-    (noticed, kind, _), (swept, other, _) = seen
-    assert (kind, other) == (EventKind.CNP, EventKind.SWEEP)
-    assert 400 <= swept - noticed <= 403
-
-
-def test_programs_hear_of_notifications_and_time_alone() -> None:
-    """No bytes, and no check of dcqcn's after a notification; dcqcn by its number is no law."""
-    dut = LawEvents(NicConfig(qps=QPS, sets=2, law_cores=1))
-    seen: list[tuple[int, int, int]] = []
-
-    async def main(ctx: Any) -> None:
         ctx.set(dut.rate_ticks, T)
-        await configure(ctx, dut, 1, Algorithm.DCQCN)
-        await configure(ctx, dut, 2, PROGRAM_ALGORITHM + 3)
+        await configure(ctx, dut, 1, Algorithm.PID)
+        await configure(ctx, dut, 2, _PROGRAM)
         for qp in (1, 2):
             ctx.set(dut.heard, 1)
             ctx.set(dut.heard_slot, qp)
@@ -233,8 +186,25 @@ def test_sweeps_leave_the_law_time(ticks: int, most: int) -> None:
     async def main(ctx: Any) -> None:
         ctx.set(dut.rate_ticks, ticks)
         for qp in range(QPS):
-            await configure(ctx, dut, qp, Algorithm.DCQCN)
+            await configure(ctx, dut, qp, _PROGRAM)
         seen.extend(await watch(ctx, dut, 10 * LawEvents.MIN_GAP))
 
     run(dut, main)
     assert most - 1 <= len(seen) <= most
+
+
+def test_without_an_engine_time_is_told_for_psched_alone() -> None:
+    dut = LawEvents(NicConfig(qps=QPS, sets=2))
+    seen: list[tuple[int, int, int]] = []
+
+    async def main(ctx: Any) -> None:
+        ctx.set(dut.score_ticks, T)
+        await configure(ctx, dut, 1, _PROGRAM)
+        ctx.set(dut.command.config.psched, 1)
+        await configure(ctx, dut, 2, Algorithm.PID)
+        seen.extend(await watch(ctx, dut, T - 100))
+
+    run(dut, main)
+    assert [kind for _, kind, _ in seen] == [EventKind.SWEEP] * 4
+    sweeps = [cycle for cycle, *_ in seen]
+    assert {later - sooner for sooner, later in pairwise(sweeps)} == {T // 4 + QPS}

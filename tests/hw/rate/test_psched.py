@@ -8,7 +8,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from precog_hw.rate.psched import Psched
-from precog_models.law_presets import PSCHED_PRESETS
+from precog_models.psched_presets import PSCHED_PRESETS
 from precog_models.rate.psched import (
     PSCHED_STATE,
     SCORED,

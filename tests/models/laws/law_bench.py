@@ -8,7 +8,7 @@ from precog_models.laws.compiler.load import load
 from precog_models.rate.engine.core import Core, event_words
 from precog_spec.engine.events import EVENT_FIELDS, EVENTS
 
-__all__ = ["ThreeWays", "compiled"]
+__all__ = ["Plain", "ThreeWays", "compiled"]
 
 _WORDS = [name for name, _, _ in EVENT_FIELDS]
 _COMPILED: dict[str, Compiled] = {}
@@ -57,3 +57,31 @@ class ThreeWays:
             assert plain == golden
         assert engine == golden
         return engine
+
+
+class Plain:
+    """One queue pair under a law of rates, in plain Python.
+
+    Parameters
+    ----------
+    name : str
+        Of a law of the package.
+    parameters : dict
+        Integers by name; tables are made of them.
+
+    Attributes
+    ----------
+    state : SimpleNamespace
+    """
+
+    def __init__(self, name: str, parameters: dict[str, int]) -> None:
+        law = compiled(name).law
+        tables = {one.name: one.made(parameters) for one in law.parameters if one.made}
+        self._law = law
+        self._parameters = SimpleNamespace(**parameters, **tables)
+        self.state = SimpleNamespace(**{one.name: 0 for one in law.state})
+
+    def event(self, kind: int, **words: int) -> int:
+        """The rate after an event."""
+        told = SimpleNamespace(**dict.fromkeys(_WORDS, 0) | {"kind": kind, **words})
+        return int(self._law.events[EVENTS[kind]](self._parameters, self.state, told))

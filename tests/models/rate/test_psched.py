@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from precog_models.law_presets import PSCHED_PRESETS
+from precog_models.psched_presets import PSCHED_PRESETS
 from precog_models.rate.psched import (
     CONGESTED,
     PSCHED_STATE,

@@ -9,7 +9,6 @@ import pytest
 from tests.command_line import Ran, Run, ran
 
 from precog_models.image import pretrained_names
-from precog_models.law_presets import TIMELY_PRESETS
 from precog_models.presets import LAW_PRESETS
 from precog_models.rate.reference.dcqcn import PRESETS as DCQCN
 from precog_models.rate.reference.pid import PRESETS as PID_PRESETS
@@ -72,7 +71,10 @@ def test_who_decides(run: Run, law: str) -> None:
     [
         (["--law", "pid", "--scores", "oracle"], "emu:"),
         (["--law", "pid", "--scores", "queue", "--echo"], "emu:forecast=1,profile=1"),
-        (["--cc", "timely", *LOOP, "golden", "--scores", "queue"], "emu:forecast=1,profile=1"),
+        (
+            ["--cc", "timely", *LOOP, "golden", "--scores", "queue"],
+            "emu:forecast=1,profile=1,law_cores=1",
+        ),
         (["--law", "pid", "--scores", "model"], "emu:"),
     ],
 )
@@ -209,7 +211,7 @@ def test_a_run_without_an_end_is_an_error(run: Run, monkeypatch: pytest.MonkeyPa
 
 def test_help_names_the_presets(run: Run) -> None:
     for command, names in (
-        (["sim", "incast"], [*INCASTS, *LAW_PRESETS, *TIMELY, *DCQCN, *TIMELY_PRESETS]),
+        (["sim", "incast"], [*INCASTS, *LAW_PRESETS, *TIMELY, *DCQCN]),
         (["pid", "tune"], [*INCASTS, *PID_PRESETS]),
         (["model", "train"], [*RECIPES, *PLANS]),
         (["export"], [*NIC_PRESETS]),

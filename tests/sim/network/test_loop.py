@@ -25,6 +25,7 @@ from precog_spec.law_fields import EventKind
 
 _POINTER = types.CPointer(types.int64)
 _SIGNATURE = types.int64(_POINTER, _POINTER, _POINTER)
+_BYTES = int(EventKind.BYTES)
 _TEN_GBPS = int(10e9 / 8e9 * (1 << 24))
 
 
@@ -50,7 +51,10 @@ def _function(result: int, rate: int, *, window: int = 0, qp_shift: int = 0) -> 
 
 
 def _told(loop_changes: dict[str, object], *, answer: int = 0, rate: int = _TEN_GBPS) -> Loop:
-    """A loop whose event function counts kinds and adds up values; the sample's has none."""
+    """A loop whose functions count kinds and add up values; the sample's has none.
+
+    With `tell_bytes` they are told, too, as those of acknowledgements.
+    """
 
     @cfunc(_SIGNATURE)
     def decide(handle, sample, decision):  # type: ignore[no-untyped-def]
@@ -74,10 +78,28 @@ def _told(loop_changes: dict[str, object], *, answer: int = 0, rate: int = _TEN_
         d[7] = 64
         return answer
 
+    @cfunc(_SIGNATURE)
+    def acknowledge(handle, ack, decision):  # type: ignore[no-untyped-def]
+        counts = carray(handle, (2, 8))
+        a, d = carray(ack, (7,)), carray(decision, (8,))
+        counts[0, _BYTES] += 1
+        counts[1, _BYTES] += a[3]
+        for k in range(8):
+            d[k] = 0
+        d[0] = a[0]
+        d[1] = rate
+        d[7] = 64
+        return answer
+
     counts = np.zeros((2, 8), dtype=np.int64)
+    changes = dict(loop_changes)
+    if changes.pop("tell_bytes", False):
+        changes["ack_function"] = int(acknowledge.address)
     addresses = {"function": int(decide.address), "event_function": int(happen.address)}
-    loop = Loop(handle=int(counts.ctypes.data), **{**addresses, **loop_changes})  # type: ignore[arg-type]
-    object.__setattr__(loop, "keep", (decide, happen, counts))  # alive as long as the plug-in
+    loop = Loop(handle=int(counts.ctypes.data), **{**addresses, **changes})  # type: ignore[arg-type]
+    object.__setattr__(
+        loop, "keep", (decide, happen, counts, acknowledge)
+    )  # alive as long as the plug-in
     return loop
 
 

@@ -21,7 +21,7 @@ from precog_spec.contract import DECISION_FIELDS, FORECAST_FIELDS, PROBABILITY, 
 from precog_spec.law_fields import NO_SCORE, SCORE_BITS, ScoreCommand
 from precog_spec.receiver_fields import RECEIVER_EVENT, RECEIVER_RESULT, Act, Band, ReceiverKind
 
-_SIZES = "lanes=16,columns=1,qps=8,sets=4,forecast=1,profile=1"
+_SIZES = "lanes=16,columns=1,qps=8,sets=4,forecast=1,profile=1,law_cores=1"
 _KEPT = Record(packets=False, log=True, queues=True, scores=True)
 _NAMES = [name for name, _ in (*SAMPLE_FIELDS, *DECISION_FIELDS)]
 _FLAGS = _NAMES.index("flags")

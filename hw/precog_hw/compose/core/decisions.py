@@ -1,4 +1,4 @@
-"""From the rate unit's decision to the output: the other laws, the law engine, PSCHED."""
+"""From the rate unit's decision to the output: events, the law engine, PSCHED."""
 
 from amaranth.hdl import Mux
 from amaranth.lib import wiring
@@ -29,7 +29,6 @@ def decisions(parts: Parts) -> None:
     wiring.connect(m, psched.o, wiring.flipped(core.o_decision))
     _to_psched(parts, parts.laws)
     m.d.comb += [
-        laws.parameters.eq(core.parameters),
         psched.parameters.eq(core.parameters),
         psched.hold.eq(core.hold),
     ]
@@ -43,7 +42,7 @@ def decisions(parts: Parts) -> None:
 
 
 def _to_psched(parts: Parts, laws: Laws) -> None:
-    """The law engine, where there is one, between the other laws and PSCHED."""
+    """The law engine, where there is one, before PSCHED."""
     m, core, stage, psched, engine = parts.m, parts.core, laws.stage, laws.psched, laws.engine
     if engine is None:
         wiring.connect(m, stage.o, psched.i)

@@ -4,7 +4,6 @@ from amaranth.hdl import Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.memory import Memory
 
-from precog_hw.rate.law_stage import takes_events
 from precog_hw.rate.layouts import MODEL
 
 from .parts import FLYING, Parts
@@ -34,7 +33,6 @@ def requests(parts: Parts, asks: Value) -> None:
             m.d.sync += [raw.payload.rtt.eq(sample.rtt), raw.payload.t.eq(sample.t)]
         m.d.comb += [
             raw.valid.eq(begun & ~dropped),
-            raw.payload.law.eq(row.law),
             raw.payload.psched.eq(row.psched),
         ]
 
@@ -58,7 +56,6 @@ def _row(parts: Parts) -> data.View:
     entry = data.StructLayout(
         {
             "enable": 1,
-            "law": 1,
             "psched": 1,
             "model_enable": 1,
             "model_slot": config.set_bits,
@@ -72,7 +69,6 @@ def _row(parts: Parts) -> data.View:
         write.en.eq(command.valid & command.ready & command.payload.apply),
         write.addr.eq(command.payload.qp),
         write.data.enable.eq(configured.enable),
-        write.data.law.eq(takes_events(configured.algorithm) & config.fixed_laws),
         write.data.psched.eq(configured.psched),
         write.data.model_enable.eq(configured.model_enable & (slot < config.sets)),
         write.data.model_slot.eq(slot),

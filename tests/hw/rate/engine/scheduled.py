@@ -11,7 +11,7 @@ from precog_hw.csr.layouts import PARAMETERS
 from precog_hw.passing import pass_ports
 from precog_hw.rate.engine.engine import LawEngine
 from precog_hw.rate.psched import Psched
-from precog_models.law_presets import PSCHED_PRESETS
+from precog_models.psched_presets import PSCHED_PRESETS
 from precog_models.rate.psched import PSCHED_STATE, psched_output, psched_reset, psched_score
 from precog_spec.config import NicConfig
 from precog_spec.law_fields import PSCHED_PARAMETERS

@@ -1,4 +1,4 @@
-"""The integer TIMELY against the float reference, whose source form equals 002's routine.
+"""The program of TIMELY against the float reference, whose source form equals 002's routine.
 
 The reference gets the same state and parameters before each step, in ticks and in LSB of the rate:
 its units are those of its arguments.
@@ -7,19 +7,17 @@ its units are those of its arguments.
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.models.laws.law_bench import Plain
 
 from precog_models.rate.reference.common import PARAMS, STATES
 from precog_models.rate.reference.timely import Param, State
 from precog_models.rate.reference.timely import timely_step as float_step
-from precog_models.rate.timely import timely_step
-from precog_spec.law_fields import TIMELY_PARAMETERS, TIMELY_STATE, Variant
+from precog_spec.engine.events import Kind
 
 _ONE = 1 << 24
 _MBPS = 2097
 _MEAN_LSB = 1 / 4096
-_NAMES = [name for name, _ in TIMELY_PARAMETERS]
-_COUNT = [name for name, _ in TIMELY_STATE].index("count")
-_MEAN = [name for name, _ in TIMELY_STATE].index("mean")
+_SOURCE, _NS3, _PATCHED = range(3)
 
 _USUAL = {
     "alpha": round(0.02 * _ONE),
@@ -34,11 +32,11 @@ _USUAL = {
     "hai_count": 5,
 }
 _PRESETS: dict[str, dict[str, int]] = {
-    "paper": {**_USUAL, "variant": Variant.SOURCE},
-    "scaled": {**_USUAL, "variant": Variant.SOURCE, "low": 5000, "high": 20_000},
+    "paper": {**_USUAL, "variant": _SOURCE},
+    "scaled": {**_USUAL, "variant": _SOURCE, "low": 5000, "high": 20_000},
     "ns3": {
         **_USUAL,
-        "variant": Variant.NS3,
+        "variant": _NS3,
         "alpha": round(0.875 * _ONE),
         "low": 50_000,
         "high": 500_000,
@@ -46,7 +44,7 @@ _PRESETS: dict[str, dict[str, int]] = {
     },
     "patched": {
         **_USUAL,
-        "variant": Variant.PATCHED,
+        "variant": _PATCHED,
         "alpha": round(0.875 * _ONE),
         "low": 5000,
         "high": 50_000,
@@ -54,8 +52,16 @@ _PRESETS: dict[str, dict[str, int]] = {
 }
 
 
-def _row(parameters: dict[str, int]) -> NDArray[np.int64]:
-    return np.array([int(parameters[name]) for name in _NAMES], dtype=np.int64)
+def _step(law: Plain, low: int, high: int, rate: int, rtt: int, t: int) -> int:
+    """The rate after a sample."""
+    return law.event(Kind.SAMPLE, now=t, rtt=rtt, rate=rate, min_rate=low, max_rate=high)
+
+
+def _law(parameters: dict[str, int], *state: int) -> Plain:
+    """With this state: last RTT, its time, count, mean."""
+    law = Plain("timely", parameters)
+    vars(law.state).update(zip(("last_rtt", "last_t", "count", "mean"), state, strict=False))
+    return law
 
 
 def _float_parameters(p: dict[str, int], low: int, high: int) -> NDArray[np.float64]:
@@ -83,7 +89,7 @@ def _bound(p: dict[str, int], rtt: int, rate: int) -> float:
     """As the model's docstring states it, in LSB of the rate."""
     least = min(p["min_rtt"], p["reference"])
     far = max(1.0, abs(rtt - p["reference"]) / p["reference"])
-    if p["variant"] != Variant.PATCHED:
+    if p["variant"] != _PATCHED:
         least, far = p["min_rtt"], 1.0
     return 1.5 + (rate * far + p["hai"] + p["ai"]) * (2**-11 / least + 2**-22)
 
@@ -131,24 +137,24 @@ def test_one_step_within_the_stated_bound(preset: str, seed: int) -> None:
         last_t = int(rng.integers(1, 1 << 38))
         t = last_t + int(rng.choice([0, 1, 3000, 4180, 1 << 30])) + p["min_rtt"] * (last_rtt == 0)
         hits = int(rng.integers(0, 10))
-        state = np.array([last_rtt, last_t, hits, mean], dtype=np.int64)
+        law = _law(p, last_rtt, last_t, hits, mean)
         reals = np.zeros((1, STATES))
         reals[0, State.LAST_RTT_US] = last_rtt
         reals[0, State.DIFFERENCE_US] = mean * _MEAN_LSB
         reals[0, State.COUNT] = hits
         reals[0, State.LAST_T_US] = last_t if last_rtt else 0
-        got = timely_step(state, _row(p), low, high, rate, max(rtt, 1), t)
+        got = _step(law, low, high, rate, max(rtt, 1), t)
         want = float_step(reals, 0, _float_parameters(p, low, high), float(max(rtt, 1)), t, rate)
         want = min(max(want, low), high)
         real_mean = reals[0, State.DIFFERENCE_US]
-        assert abs(state[_MEAN] * _MEAN_LSB - real_mean) <= 0.5001 * _MEAN_LSB
-        if 0 < abs(real_mean) <= 0.5001 * _MEAN_LSB and p["variant"] != Variant.PATCHED:
+        assert abs(law.state.mean * _MEAN_LSB - real_mean) <= 0.5001 * _MEAN_LSB
+        if 0 < abs(real_mean) <= 0.5001 * _MEAN_LSB and p["variant"] != _PATCHED:
             tied += 1  # the sign of the mean decides between increase and decrease
             continue
-        assert state[0] == reals[0, State.LAST_RTT_US]
-        assert state[2] == reals[0, State.COUNT]
+        assert law.state.last_rtt == reals[0, State.LAST_RTT_US]
+        assert law.state.count == reals[0, State.COUNT]
         bound = _bound(p, rtt, rate)
-        if p["variant"] == Variant.PATCHED and _patched_cut(p, rtt, real_mean) > 1:
+        if p["variant"] == _PATCHED and _patched_cut(p, rtt, real_mean) > 1:
             continue  # the reference's first term is negative here
         assert abs(got - want) <= bound, (p, rate, last_rtt, rtt, mean, t - last_t)
         worst = max(worst, abs(got - want) / bound)
@@ -162,19 +168,19 @@ def test_a_flow_stays_with_the_reference(preset: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = _PRESETS[preset]
     low, high = 1000 * _MBPS, 100_000 * _MBPS
-    state, reals = np.zeros(len(TIMELY_STATE), dtype=np.int64), np.zeros((1, STATES))
+    law, reals = _law(p), np.zeros((1, STATES))
     vector = _float_parameters(p, low, high)
     rate, want, t, rtt, worst, parted = high // 4, high / 4, 100_000, 9000.0, 0.0, 0
     for _ in range(2000):
         rtt = float(np.clip(rtt * rng.uniform(0.8, 1.25), 4200, 90_000))
         t += int(rtt * rng.uniform(0.3, 2))
-        rate = timely_step(state, _row(p), low, high, rate, int(rtt), t)
+        rate = _step(law, low, high, rate, int(rtt), t)
         want = float_step(reals, 0, vector, float(int(rtt)), t, want)
-        mean, real = int(state[_MEAN]), reals[0, State.DIFFERENCE_US] / _MEAN_LSB
+        mean, real = law.state.mean, reals[0, State.DIFFERENCE_US] / _MEAN_LSB
         assert abs(mean - real) <= 0.5 * _ONE / p["alpha"]  # a sum of decaying halves of an LSB
         if (mean <= 0) != (real <= 0):
             parted += 1  # one side rose and the other fell
-            want, reals[0, State.COUNT] = float(rate), state[_COUNT]
+            want, reals[0, State.COUNT] = float(rate), law.state.count
         worst = max(worst, abs(rate - want) / want)
     print(f"{preset}: relative error of the rate {worst:.2e}; {parted} times another sign")
     assert worst < 5e-5
@@ -185,7 +191,7 @@ def test_the_routine_by_hand() -> None:
     """Source 002 with numbers that are exact: alpha 1/4, beta 1/2, minRTT 1024, 2**20 per step."""
     p = {**_USUAL, "variant": 0, "alpha": _ONE // 4, "beta": _ONE // 2, "min_rtt": 1024}
     p |= {"low": 500, "high": 4096, "ai": 1 << 20, "hai": 5 << 20, "hai_count": 3}
-    state = np.zeros(len(TIMELY_STATE), dtype=np.int64)
+    law = _law(p)
     rate, rates = 1 << 28, []
     for rtt, t in (
         (2048, 5000),  # first: gradient 0, + ai
@@ -198,7 +204,7 @@ def test_the_routine_by_hand() -> None:
         (16384 * 8, 20000),  # * (1 - 1/2 * (1 - 1/32)) would be more than half: it is not cut
     ):
         before = rate
-        rate = timely_step(state, _row(p), 0, (1 << 32) - 1, rate, rtt, t)
+        rate = _step(law, 0, (1 << 32) - 1, rate, rtt, t)
         rates.append((before, rate))
     steps = [after - before for before, after in rates]
     assert steps[0] == 1 << 20
@@ -211,8 +217,6 @@ def test_the_routine_by_hand() -> None:
 
 def test_a_cut_is_at_most_one_half_but_in_ns3() -> None:
     p = {**_USUAL, "variant": 0, "alpha": _ONE - 1, "min_rtt": 1000}
-    for variant, want in ((Variant.SOURCE, 500_000), (Variant.NS3, 7)):
-        state = np.array([2000, 0, 0, 0], dtype=np.int64)
-        assert (
-            timely_step(state, _row({**p, "variant": variant}), 7, 1 << 30, 10**6, 9000, 99) == want
-        )
+    for variant, want in ((_SOURCE, 500_000), (_NS3, 7)):
+        law = _law({**p, "variant": variant}, 2000)
+        assert _step(law, 7, 1 << 30, 10**6, 9000, 99) == want
