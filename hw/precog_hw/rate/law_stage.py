@@ -131,6 +131,7 @@ class LawStage(wiring.Component):
             about.score.eq(event.value),
             about.command.eq(event.value >> SCORE_BITS),
             about.rtt.eq(raw.rtt),
+            about.above.eq(0),  # only the law engine has a threshold
         ]
         with m.If(offers):
             m.d.comb += [
@@ -142,6 +143,7 @@ class LawStage(wiring.Component):
                 about.sample.eq(0),
                 about.rated.eq(0),
                 about.rtt.eq(0),
+                about.above.eq(0),  # again: Verilog's always @* would never run for a constant
                 about.score_stb.eq(
                     (event.kind == EventKind.SCORE) & (about.command != ScoreCommand.KEEP)
                 ),
