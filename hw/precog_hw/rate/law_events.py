@@ -173,15 +173,17 @@ class LawEvents(wiring.Component):
 
     def _sweep(self, m: Module, told: Queue) -> tuple[Signal, Signal]:
         """Whose turn it is, and whether now: not while the law is behind."""
-        rate_ticks = self.rate_ticks if self._programs else Const(0)
         turn, at = Signal(), Signal(self._qp_bits)
         passed = Signal(_TICKS_BITS)
         gap = Signal(_TICKS_BITS)
         longest = (1 << _TICKS_BITS) - 1
         period = Signal(_TICKS_BITS)  # the shorter one; 0 is none
         life = Mux(self.score_ticks > longest, longest, self.score_ticks)[:_TICKS_BITS]
-        sooner = (life != 0) & ((rate_ticks == 0) | (life < rate_ticks))
-        m.d.sync += period.eq(Mux(sooner, life, rate_ticks))
+        if self._programs:
+            sooner = (life != 0) & ((self.rate_ticks == 0) | (life < self.rate_ticks))
+            m.d.sync += period.eq(Mux(sooner, life, self.rate_ticks))
+        else:
+            m.d.sync += period.eq(life)
         wanted = period >> exact_log2(_ROUNDS * self._qps)
         idle, timed = Signal(), Signal()
         m.d.sync += [

@@ -144,7 +144,7 @@ MUTANTS = (
                 "a score moves the rate while advice is held",
             ),
             (
-                "with m.Elif(falls_back):",
+                "with m.Elif(cuts & falls_back):",
                 "with m.Elif(0):",
                 "a rate rises while its score is above the threshold",
             ),
