@@ -6,8 +6,8 @@ The NIC (`precog_hw.nic`):
 ``clk``, ``rst``                clock; synchronous reset, active high
 ``s_axil_*``                    AXI4-Lite slave: registers
 ``s_sample_tdata/tvalid/...``   AXI4-Stream slave: samples, `contract.SAMPLE_FIELDS`
-``s_event_tdata/...``           AXI4-Stream slave: events of the laws that react to more than
-                                samples, `law_fields.LAW_EVENT_FIELDS`
+``s_event_tdata/...``           AXI4-Stream slave: events for programs and PSCHED,
+                                `law_fields.LAW_EVENT_FIELDS`
 ``s_law_ack_tdata/...``         with a law engine: acknowledgements, `law_fields.ACK_FIELDS`
 ``m_decision_tdata/...``        AXI4-Stream master: decisions, `contract.DECISION_FIELDS`
 =============================== ======================================================

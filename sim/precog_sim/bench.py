@@ -93,7 +93,7 @@ def _predictions_per_cpu_s(result: Result) -> float:
 def bench_loop(repetitions: int, preset: str = "thesis", rtl: str = "sim:") -> dict[str, Any]:
     """Predictions per CPU second in the loop: golden (the baseline), and two NICs in RTL.
 
-    That of `rtl`, and one without TIMELY, DCQCN, PSCHED and SECDED.
+    That of `rtl`, and one without PSCHED and SECDED.
     """
     devices = {"golden": "emu:", "rtl": rtl, "rtl, predict64": "sim:predict64"}
     scenario = incast(preset)

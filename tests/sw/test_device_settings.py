@@ -125,6 +125,9 @@ def test_a_program_needs_a_law_engine(device: Device) -> None:
         ValueError, match=r"not 'timely': timely needs a law engine \(law_cores=1\)"
     ):
         device.qp(0).configure(preset="precog", algorithm="timely")
+    for name in ("law:0", "lockstep"):
+        with pytest.raises(ValueError, match=f"not '{name}'; programs need a law engine"):
+            device.qp(0).configure(preset="precog", algorithm=name)
 
 
 def test_a_code_that_is_no_law_runs_as_fixed_and_is_shown(device: Device) -> None:

@@ -92,6 +92,22 @@ def test_timely_and_dcqcn_are_loaded_when_they_are_named(run: Run) -> None:
     }
 
 
+def test_a_name_is_the_first_slot_that_has_it(run: Run) -> None:
+    for slot in ("2", "5"):
+        assert run("law", "load", "lockstep", "--slot", slot)[0] == 0
+    shown = json.loads(run("qp", "add", "1", "--algo", "lockstep", "-j")[1])
+    assert [row["algorithm"] for row in shown] == ["law:2"]
+    _, _, err = run("qp", "add", "2", "--algo", "swift")
+    assert "law:7, timely, dcqcn, not 'swift'; load others with precog law load" in err
+
+
+def test_a_slot_that_loses_its_program_names_its_queue_pairs(run: Run) -> None:
+    assert run("law", "load", "timely", "--slot", "0")[0] == 0
+    assert run("qp", "add", "1", "3", "--algo", "timely")[0] == 0
+    _, said, _ = run("law", "del", "0")
+    assert said == "law slot 0 has no program; QP 1, 3 run the safe law\n"
+
+
 def test_no_slot_is_taken_from_another_law(run: Run) -> None:
     for slot in range(8):
         assert run("law", "load", "fixed", "--slot", str(slot))[0] == 0

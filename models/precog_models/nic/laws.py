@@ -1,4 +1,4 @@
-"""The law of a queue pair: the laws' unit, the law engine, the predictive scheduler."""
+"""The law of a queue pair: the law engine and the predictive scheduler."""
 
 from precog_spec.contract import PROGRAM_ALGORITHM
 from precog_spec.engine.events import EVENT_FIELDS as PROGRAM_WORDS

@@ -19,7 +19,7 @@ COUNTERS: tuple[tuple[str, str], ...] = (
     ("target_moves", "moves of the target adjuster"),
     ("dropped", "samples of a disabled QP or a slot that does not exist, or too many for the core"),
     ("load_errors", "model loads and map writes that were refused"),
-    ("events", "events for laws that react to more than samples"),
+    ("events", "events for programs and PSCHED"),
     ("ignored", "of them those of a disabled QP, a slot that does not exist, or another law"),
     ("unskilled", "predictions not followed because persistence is better on the QP"),
     ("late", "decisions that did not wait longer for the predictor"),

@@ -12,8 +12,8 @@ MAGIC = 0x50524347
 
 # Registers that say whether a part was built: name, text, field of `NicConfig`, text of the field.
 _PARTS = (
-    ("LAWS", "Laws that the device was built with, in addition to fixed, pid and predpid.", "laws",
-     "timely and dcqcn."),
+    ("LAWS", "Whether the device has PSCHED, and events for it and for programs.", "laws",
+     "It has."),
     ("GRANTS", "Whether the device has a pacer that gives grants.", "grants", "It does."),
     ("PROFILE", "Whether the device has a queue profiler.", "profile", "It does."),
     ("FORECAST", "Whether each QP may have a second model, which forecasts its queue.", "forecast",

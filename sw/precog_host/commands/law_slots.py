@@ -115,9 +115,15 @@ def del_(
     json_: JsonOption = False,
 ) -> None:
     """Take a slot's program away: its queue pairs run the safe law."""
-    with _engine(device) as (_, engine):
+    from precog_host import pairs
+
+    with _engine(device) as (opened, engine):
         engine.unload(slot)
-    emit({"slot": slot}, lambda: typer.echo(f"law slot {slot} has no program"), json_)
+        users = [one.qp for one in pairs.states(opened) if one.algorithm == f"law:{slot}"]
+    said = f"law slot {slot} has no program"
+    if users:
+        said += f"; QP {', '.join(map(str, users))} run{'s' * (len(users) == 1)} the safe law"
+    emit({"slot": slot, "qps": users}, lambda: typer.echo(said), json_)
 
 
 def _show(state: "LawState") -> None:

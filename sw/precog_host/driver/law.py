@@ -160,10 +160,6 @@ class LawDriver:
         """All slots."""
         return [self._slot(slot) for slot in range(LAW_SLOTS)]
 
-    def slot_of(self, law: str) -> int | None:
-        """The first slot with a law of this name."""
-        return next((one.slot for one in self.slots() if one.law == law), None)
-
     def place(self, law: str) -> int:
         """The slot of one of `STANDARD`: with its program, or the last one free for `fulfil`.
 

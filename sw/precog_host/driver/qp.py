@@ -275,13 +275,17 @@ def _algorithm(name: str, engine: LawDriver | None) -> int:
         return PROGRAM_ALGORITHM + engine.place(name)
     names = {algorithm.name.lower(): int(algorithm) for algorithm in Algorithm}
     if engine is not None:
-        for one in reversed(engine.slots()):
+        for one in engine.slots():
             names[f"law:{one.slot}"] = PROGRAM_ALGORITHM + one.slot
             if one.law is not None:
                 names.setdefault(one.law, PROGRAM_ALGORITHM + one.slot)
     if name not in names:
-        hint = "; load others with precog law load"
-        if engine is None:
-            hint = f": {name} needs a law engine (law_cores=1)" if name in STANDARD else ""
-        raise ValueError(f"algorithm must be one of {', '.join(names)}, not {name!r}{hint}")
+        # The two that are loaded when they are named are there even if no slot has them.
+        known, hint = list(names), "; programs need a law engine (law_cores=1)"
+        if engine is not None:
+            known = list(dict.fromkeys((*names, *STANDARD)))
+            hint = "; load others with precog law load"
+        elif name in STANDARD:
+            hint = f": {name} needs a law engine (law_cores=1)"
+        raise ValueError(f"algorithm must be one of {', '.join(known)}, not {name!r}{hint}")
     return names[name]
