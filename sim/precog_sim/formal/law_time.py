@@ -128,7 +128,11 @@ class TimeHarness(wiring.Component):
             Assert((state == _CLEAR) | (place == 0)),
             Assert(~was | (state != _SEND), "a core that is reset is not waited for"),
             Assert((state != _SEND) | (number < _PLACES)),
+            Assert(dut._flight.begins == (state == _BEGIN), "an event begins once"),
         ]
+        for n in range(_PLACES):
+            starts = dut._flight.begins & (dut._flight.id == n)
+            m.d.comb += Assert(inner[f"flight.starts{n}"] == starts, "in its place alone")
         begun = dut._begun
         m.d.comb += Assert(
             ~(holds & begun.live) | dut.running.bit_select(begun.bank, 1),

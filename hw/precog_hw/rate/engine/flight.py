@@ -22,6 +22,8 @@ PLACES = THREADS + 1
 #: Cycles that an event takes in a core besides turns, and some more: 22 to start, 8 to its first
 #: turn, and 22 for each event that is retired before it; and as much while it waits for a thread.
 SPARE = 512
+_FEW = 16  # rows
+_LUT_RAM = {"ram_style": "distributed", "no_rw_check": 1}
 _SLOT_BITS = (SLOTS - 1).bit_length()
 _BANK_BITS = (BANKS - 1).bit_length()
 _AGE_BITS = (2 * THREADS * (1 << BUDGET_BITS) + SPARE + 1).bit_length()
@@ -78,8 +80,9 @@ class Flight(wiring.Component):
 
     Members
     -------
-    begin_stb, begin : In
-        An event begins in the place `id`. Without a program it has ended at once.
+    soon, begins, begin : In(1), Out(1), In
+        An event begins in the next cycle; it begins now, in the place `id`. Without a program it
+        has ended at once.
     id, has_free : Out
         A place of the core of `asked` that was free a cycle ago.
     asked, clash : In, Out(1)
@@ -107,7 +110,8 @@ class Flight(wiring.Component):
         self._places = self._cores * PLACES
         super().__init__(
             {
-                "begin_stb": In(1),
+                "soon": In(1),
+                "begins": Out(1),
                 "begin": In(self._begun),
                 "id": Out(ID_BITS),
                 "has_free": Out(1),
@@ -134,6 +138,7 @@ class Flight(wiring.Component):
         states = [Signal(_State, name=f"state{n}") for n in range(self._places)]
         ages = [Signal(_AGE_BITS, name=f"age{n}") for n in range(self._places)]
         lost = [Signal(name=f"lost{n}") for n in range(self._places)]
+        starts = [Signal(name=f"starts{n}") for n in range(self._places)]
         limit, told = Signal(_AGE_BITS, name="limit"), Signal()
         current = Signal(name="current")
         m.d.comb += [
@@ -143,12 +148,12 @@ class Flight(wiring.Component):
             self.running.eq(Cat(state == _State.RUNS for state in states)),
         ]
         m.d.sync += [
-            self.of.eq(self._kept(m, "begun", self.begin_stb, self.id, self.begin, turn)),
+            self.of.eq(self._kept(m, "begun", self.begins, self.id, self.begin, turn)),
             self.said.eq(self._kept(m, "said", told, self.told.id, self.told, turn)),
             self.lost.eq(Array(lost)[turn]),
             self.ended.eq(current & ~self.done_stb),
         ]
-        self._occupied(m, states, turn)
+        self._occupied(m, states, starts, turn)
         late = Signal(self._places)
         # The core is reset a cycle after an event is late, once.
         m.d.sync += [
@@ -159,7 +164,7 @@ class Flight(wiring.Component):
             runs = state == _State.RUNS
             m.d.comb += late[n].eq(runs & (age >= limit))
             m.d.sync += age.eq(age + 1)
-            with m.If(self.begin_stb & (self.id == n)):
+            with m.If(starts[n]):
                 m.d.sync += [
                     state.eq(Mux(self.begin.live, _State.RUNS, _State.ENDED)),
                     age.eq(0),
@@ -171,17 +176,27 @@ class Flight(wiring.Component):
                 m.d.sync += [state.eq(_State.ENDED), lost[n].eq(1)]
             with m.If(self.done_stb & (turn == n)):
                 m.d.sync += state.eq(_State.FREE)
-        self._choose(m, states, turn, current)
+        self._choose(m, states, starts)
+        self._take_turns(m, states, turn, current)
         return m
 
-    def _choose(self, m: Module, states: list[Signal], turn: Signal, current: Signal) -> None:
-        """The place for the next event, and the one whose turn is next."""
+    def _choose(self, m: Module, states: list[Signal], starts: list[Signal]) -> None:
+        """The place for the next event."""
         core = self.asked[: (self._cores - 1).bit_length()]
         free, is_free = Signal.like(self.id, name="free"), Signal(name="is_free")
         for n in reversed(range(self._places)):
             with m.If((states[n] == _State.FREE) & (core == n // PLACES)):
                 m.d.comb += [free.eq(n), is_free.eq(1)]
-        m.d.sync += [self.id.eq(free), self.has_free.eq(is_free)]
+        m.d.sync += [
+            self.id.eq(free),
+            self.has_free.eq(is_free),
+            # What begins writes much: its strobes come from registers.
+            self.begins.eq(self.soon),
+            *(start.eq(self.soon & (free == n)) for n, start in enumerate(starts)),
+        ]
+
+    def _take_turns(self, m: Module, states: list[Signal], turn: Signal, current: Signal) -> None:
+        """The place whose turn is next."""
         ended = Signal(self._places)
         m.d.comb += ended.eq(Cat(state == _State.ENDED for state in states))
         with m.If(~current | self.done_stb):
@@ -197,13 +212,10 @@ class Flight(wiring.Component):
         self, m: Module, name: str, stb: Signal, at: Signal, value: data.View, turn: Signal
     ) -> data.View:
         """A memory of something of each event, and that of the one whose turn it is."""
-        shape = value.shape()
-        m.submodules[name] = memory = Memory(
-            shape=shape,
-            depth=1 << (self._places - 1).bit_length(),
-            init=[],
-            attrs=BLOCK_RAM,
-        )
+        depth = 1 << (self._places - 1).bit_length()
+        # Few rows are LUTs: block RAMs would be as many, and far from what writes them.
+        attrs = _LUT_RAM if depth <= _FEW else BLOCK_RAM
+        m.submodules[name] = memory = Memory(shape=value.shape(), depth=depth, init=[], attrs=attrs)
         write, read = memory.write_port(), memory.read_port()
         m.d.comb += [
             write.en.eq(stb),
@@ -213,14 +225,16 @@ class Flight(wiring.Component):
         ]
         return read.data
 
-    def _occupied(self, m: Module, states: list[Signal], turn: Signal) -> None:
+    def _occupied(
+        self, m: Module, states: list[Signal], starts: list[Signal], turn: Signal
+    ) -> None:
         """Queue pairs and programs of the events in flight."""
         clashes, owners, banks = [], [], 0
-        for n, state in enumerate(states):
+        for n, (state, start) in enumerate(zip(states, starts, strict=True)):
             qp = Signal.like(self.asked, name=f"qp{n}")
             bank = Signal(_BANK_BITS, name=f"bank{n}")
             live = Signal(name=f"live{n}")
-            with m.If(self.begin_stb & (self.id == n)):
+            with m.If(start):
                 m.d.sync += [
                     qp.eq(self.begin.qp),
                     bank.eq(self.begin.bank),

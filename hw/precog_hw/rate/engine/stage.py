@@ -57,6 +57,7 @@ class _Turn:
         self.could_pass: Value = Const(0)  # the decision at `i`
         self.out = Signal(2)  # bounds that the rate is beyond
         self.was_reset = Signal()
+        self.is_new = Signal()  # the row of a program that begins is of another one
         self.holds = Signal()  # a program that the event is about to run
         self.was_on = Signal()
         self.init_rate = Signal(_RATE)
@@ -256,25 +257,31 @@ class ProgramStage(wiring.Component):
             m.d.sync += begin(begun, config, row, self._intake.words, self.program, self.threshold)
             m.next = "BOUND"
         with m.State("BOUND"):
-            m.d.sync += at.out.eq(beyond(begun.rate, begun.bounds))
+            another = ~begun.was_tagged | (begun.was_tag != begun.tag)
+            m.d.sync += [
+                at.out.eq(beyond(begun.rate, begun.bounds)),
+                at.is_new.eq(begun.live & another),
+            ]
             m.next = "CLAMP"
         with m.State("CLAMP"):
             m.d.sync += begun.rate.eq(within(begun.rate, begun.bounds, at.out))
-            m.next = "BEGIN"
-            with m.If(begun.live & (~begun.was_tagged | (begun.was_tag != begun.tag))):
+            with m.If(~at.is_new):
+                m.d.comb += self._flight.soon.eq(1)
+                m.next = "BEGIN"
+            with m.Else():
                 m.next = "CLEAR"
         with m.State("CLEAR"):
             m.d.comb += inner.i_row.valid.eq(1)
             with m.If(inner.i_row.ready):
                 m.d.sync += at.place.eq(at.place + 1)
                 with m.If(at.place == ROW_WORDS - 1):
+                    m.d.comb += self._flight.soon.eq(1)
                     m.next = "BEGIN"
 
     def _send(self, m: Module, at: _Turn) -> None:
         """BEGIN and SEND: the event gets a number and, if its program runs, goes to the core."""
         inner, flight = at.inner, self._flight
         with m.State("BEGIN"):
-            m.d.comb += flight.begin_stb.eq(1)
             m.d.sync += at.number.eq(flight.id)
             m.next = "IDLE"
             with m.If(at.begun.live):
@@ -344,7 +351,7 @@ class ProgramStage(wiring.Component):
             m.d.comb += getattr(commit, name).eq(getattr(flight, name))
         for name in ("fail_stb", "fail_slot", "fail_bank", "trap", "close_stb", "close"):
             m.d.comb += getattr(self, name).eq(getattr(commit, name))
-        begins, offers = flight.begin_stb, commit.offers
+        begins, offers = flight.begins, commit.offers
         m.d.comb += [
             flight.done_stb.eq(commit.done_stb),
             commit.budget.eq(self.budget),
