@@ -57,6 +57,7 @@ class _Turn:
         self.could_pass: Value = Const(0)  # the decision at `i`
         self.out = Signal(2)  # bounds that the rate is beyond
         self.was_reset = Signal()
+        self.sent = Signal()  # the core takes the event
         self.is_new = Signal()  # the row of a program that begins is of another one
         self.holds = Signal()  # a program that the event is about to run
         self.was_on = Signal()
@@ -213,7 +214,8 @@ class ProgramStage(wiring.Component):
         m.d.comb += at.holds.eq(about_to & at.begun.live)
         waits = self.command.valid | intake.waits | self.i.valid
         m.d.comb += self.busy.eq(~fsm.ongoing("IDLE") | ~flight.none | waits)
-        self._count(m, fsm.ongoing("SEND") & inner.i.ready)
+        m.d.comb += at.sent.eq(inner.i.valid & inner.i.ready)
+        self._count(m, at.sent)
         return m
 
     def _choose(self, m: Module, at: _Turn) -> None:
@@ -287,9 +289,9 @@ class ProgramStage(wiring.Component):
             with m.If(at.begun.live):
                 m.next = "SEND"
         with m.State("SEND"):
-            # After a reset of the core the event has ended.
+            # A reset of the core ends the event, unless it began in the very cycle: then it waits.
             m.d.comb += inner.i.valid.eq(~at.was_reset)
-            with m.If(inner.i.ready | ~flight.running.bit_select(at.number, 1)):
+            with m.If(at.sent | ~flight.running.bit_select(at.number, 1)):
                 m.next = "IDLE"
 
     def _drive_core(self, m: Module, at: _Turn) -> None:
