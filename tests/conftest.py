@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """A fifth of the suite's time went to looking for cycles among what imports have made."""
+    """A fifth of the time of some files went to looking for cycles in what imports have made."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
 
