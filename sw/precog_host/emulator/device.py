@@ -366,9 +366,11 @@ class Emulator:
             self._counters.add(name, count)
 
     def _packet_event(self, kind: EventKind, qp: int, t: int, value: int) -> Ints:
-        """Tell who wants to know; a card says bytes when they are many, here each packet does."""
-        if self.receiver is not None and kind == EventKind.BYTES:
-            self.receiver.sent(value, t)
+        """Tell those that want to know: bytes concern the receiver of scores alone."""
+        if kind == EventKind.BYTES:
+            if self.receiver is not None:
+                self.receiver.sent(value, t)
+            return _NONE
         if kind != EventKind.SCORE:
             return self._law_event(kind, qp, t, value)
         score = value % (1 << SENDERS_AT)
