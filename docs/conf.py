@@ -29,6 +29,7 @@ exclude_patterns = ["_build", "notebooks"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
+napoleon_custom_sections = ["Usage"]
 sphinx_gallery_conf = {
     "examples_dirs": "notebooks",
     "gallery_dirs": "tutorials/notebooks",

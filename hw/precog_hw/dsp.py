@@ -40,6 +40,16 @@ class Multiplier(wiring.Component):
     ------
     ValueError
         An operand is wider than the block.
+
+    Usage
+    -----
+    ::
+
+        m.submodules.multiplier = multiplier = Multiplier(18, 18, dsp="ecp5", input_register=True)
+        m.d.comb += [
+            multiplier.a.eq(word[:18]),
+            multiplier.b.eq(word[14:]),  # multiplier.p: multiplier.latency cycles later
+        ]
     """
 
     latency: int

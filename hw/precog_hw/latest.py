@@ -18,14 +18,14 @@ class Latest(wiring.Component):
         i ─► waits already? ─┬─► [last word of every queue pair] ──────┐
                              └─► [queue of queue pairs] ─► first ──────┴─► o
 
-    Who takes them is slower than who says them: the pacer takes a rate in tens of cycles, a law a
-    score. A queue pair stands in the queue once, and its word is read when its turn comes, so that
-    the last one always wins.
+    Readers are slower than writers: the pacer needs tens of cycles for a rate, a law for a score.
+    A queue pair stands in the queue once. Its word is read when its turn comes, so that the last
+    one always wins.
 
     Latency: 7 cycles from `i_stb` to `o` when nothing else waits. Throughput: a word in every
-    cycle in, one in 3 cycles out. After a reset it forgets who waited, for `qps` cycles in which
-    none may come. Cost at 1024 queue pairs: 1 DP16KD for 18 bits of a word, 1 of the queue, 2 of
-    who waits, three registers of a word.
+    cycle in, one in 3 cycles out. After a reset it forgets which queue pairs waited, for `qps`
+    cycles in which no word may come. Cost at 1024 queue pairs: 1 DP16KD for 18 bits of a word, 1 of
+    the queue, 2 of which queue pairs wait, three registers of a word.
 
     Parameters
     ----------
@@ -44,6 +44,19 @@ class Latest(wiring.Component):
         3 cycles later: that word replaces one that waits.
     o : Out(stream.Signature(layout))
         While it is not taken, a word that comes replaces it 4 cycles later, with a gap of one.
+
+    Usage
+    -----
+    ::
+
+        m.submodules.latest = latest = Latest(data.StructLayout({"qp": 6, "rate": 32}))
+        m.d.comb += [
+            latest.i_stb.eq(word_stb),
+            latest.i.qp.eq(row),
+            latest.i.rate.eq(word),
+            latest.tells.eq(1),  # each new rate is worth a turn
+            latest.o.ready.eq(1),
+        ]
     """
 
     o: stream.Interface

@@ -127,6 +127,19 @@ class PrecogNic(wiring.Component):
         The interrupt, a level: `precog_spec.registers.interrupt` has its causes.
     active : Out(ACTIVITY)
         Which units have work (`precog_hw.activity`), with `config.activity` only.
+
+    Usage
+    -----
+    ::
+
+        config = NicConfig(qps=4, sets=2, lanes=16, columns=1, steps=1)
+        m.submodules.nic = nic = PrecogNic(config, tick_ps=4000)
+        m.d.comb += [
+            nic.i_sample.payload.qp.eq(row),
+            nic.i_sample.payload.rtt.eq(word),
+            nic.i_sample.valid.eq(word_stb),  # held until nic.i_sample.ready
+            nic.o_decision.ready.eq(1),
+        ]
     """
 
     def __init__(self, config: NicConfig, *, tick_ps: int = 1000) -> None:

@@ -58,6 +58,18 @@ class BitMemory:
     ----------
     write : interface
         Port with `en`, `addr` and `data`, to be driven.
+
+    Usage
+    -----
+    ::
+
+        enabled = BitMemory(m, "enabled", unsigned(1), depth=64)
+        m.d.comb += [
+            enabled.write.en.eq(word_stb),
+            enabled.write.addr.eq(row),
+            enabled.write.data.eq(1),
+        ]
+        known = enabled.read(m, row)  # a cycle after row
     """
 
     def __init__(self, m: Module, name: str, shape: ShapeLike, depth: int) -> None:
@@ -97,6 +109,18 @@ class RowMemory(wiring.Component):
     read_row : In(range(depth))
     read_data : Out(shape)
         Of the row that `read_row` named 2 cycles ago.
+
+    Usage
+    -----
+    ::
+
+        m.submodules.rates = rates = RowMemory(unsigned(32), depth=64)
+        m.d.comb += [
+            rates.write_stb.eq(word_stb),
+            rates.write_row.eq(row),
+            rates.write_data.eq(word),
+            rates.read_row.eq(row),  # rates.read_data, two cycles later, has that word
+        ]
     """
 
     CYCLES = 2
@@ -176,6 +200,18 @@ class RowUpdate(wiring.Component):
         With `stb`: what it holds.
     new : In(shape)
         With `stb`: what it shall hold.
+
+    Usage
+    -----
+    ::
+
+        layout = data.StructLayout({"bytes": 32})
+        m.submodules.totals = totals = RowUpdate(layout, depth=64)
+        m.d.comb += [
+            totals.i_stb.eq(word_stb),
+            totals.i_row.eq(row),
+            totals.new.bytes.eq(totals.old.bytes + late.o),  # late: a DelayLine of RowUpdate.CYCLES
+        ]
     """
 
     CYCLES = 3

@@ -109,6 +109,17 @@ class AxiLiteFrontEnd(wiring.Component):
     ------
     ValueError
         `address_bits` is too small.
+
+    Usage
+    -----
+    ::
+
+        m.submodules.front = front = AxiLiteFrontEnd(address_bits=12)
+        m.d.sync += [
+            front.bus.ack.eq(front.bus.stb),
+            front.bus.rdata.eq(front.bus.addr),  # each register reads as its number
+            front.bus.err.eq(front.bus.write),  # and none can be written
+        ]
     """
 
     def __init__(self, address_bits: int) -> None:

@@ -60,6 +60,17 @@ class Counters(wiring.Component):
     ------
     ValueError
         `count` is smaller than 1 or `init` is not a 64-bit number.
+
+    Usage
+    -----
+    ::
+
+        m.submodules.counters = counters = Counters(2)
+        m.d.comb += [
+            counters.events.eq(Cat(word_stb, late.o[0])),
+            counters.snapshot.eq(word_stb & ~counters.busy),
+            counters.index.eq(1),  # low and high are those of the second counter
+        ]
     """
 
     def __init__(self, count: int, *, init: int = 0, amount_bits: int = 0) -> None:

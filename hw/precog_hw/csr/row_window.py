@@ -100,6 +100,19 @@ class RowWindow(wiring.Component):
         A sweep is not over.
     of_sweep : Out(1)
         What `o` offers is the sweep's.
+
+    Usage
+    -----
+    ::
+
+        layout = data.StructLayout({"rate": 32})
+        m.submodules.rows = rows = RowWindow(layout, rows=64, init={"rate": 1})
+        m.d.comb += [
+            rows.index.eq(row),
+            rows.window.rate.eq(word),
+            rows.apply.eq(word_stb),
+            rows.o.ready.eq(1),  # rows.o.payload.config.rate goes to rows.o.payload.row
+        ]
     """
 
     o: stream.Interface

@@ -65,6 +65,22 @@ class Reciprocal(wiring.Component):
         Leading zeros of `v`.
     y : Out(17)
         About 2**48 / (v * 2**n).
+
+    Usage
+    -----
+    ::
+
+        m.submodules.reciprocal = reciprocal = Reciprocal()
+        m.submodules.shifted = shifted = Aligner()
+        m.submodules.product = product = SplitMultiplier(shifted.o.shape(), reciprocal.y.shape())
+        m.d.comb += [
+            reciprocal.v.eq(word),
+            shifted.d.eq(late.o),  # the dividend, when n of its divisor is there
+            shifted.n.eq(reciprocal.n),
+            product.a.eq(shifted.o),  # delayed until y is there
+            product.b.eq(reciprocal.y),
+        ]
+        ratio = quotient(product.high, product.low)
     """
 
     stb: Signal

@@ -18,6 +18,13 @@ class Delays:
     ----------
     m : Module
         Gets the registers, in its ``sync`` domain.
+
+    Usage
+    -----
+    ::
+
+        delayed = Delays(m)
+        m.d.comb += multiplier.a.eq(delayed(word, 3))
     """
 
     def __init__(self, m: Module) -> None:

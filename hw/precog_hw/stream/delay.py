@@ -1,4 +1,4 @@
-"""A delay of a constant number of cycles for what has no flow control."""
+"""A delay of a constant number of cycles for values without flow control."""
 
 from amaranth.hdl import Module, Shape, ShapeLike, Signal, Value
 from amaranth.lib import wiring
@@ -14,7 +14,7 @@ _RING = 3  # cycles from which a memory is smaller than registers
 
 
 class DelayLine(wiring.Component):
-    """What went in `cycles` cycles ago, whatever it was.
+    """Delays a value by `cycles` cycles.
 
     Latency: `cycles`. Throughput: one value per cycle. Cost: from three cycles on a row of LUT RAM
     each (one TRELLIS_DPR16X4 for 4 bits and 16 cycles), a register, and an address for each of the
@@ -26,9 +26,9 @@ class DelayLine(wiring.Component):
     cycles : int
         1 or more.
     registers : bool
-        However many cycles: where flip-flops are left and LUTs are not.
+        Registers for any number of cycles: where flip-flops are left and LUTs are not.
     stays : bool
-        What goes in does not change until everybody has looked at `o`: nothing is delayed.
+        The input stays until each reader has read `o`: nothing is delayed.
 
     Members
     -------
@@ -39,6 +39,13 @@ class DelayLine(wiring.Component):
     ------
     ValueError
         `cycles` is not positive.
+
+    Usage
+    -----
+    ::
+
+        m.submodules.late = late = DelayLine(unsigned(32), multiplier.latency)
+        m.d.comb += late.i.eq(word)  # late.o is the word that belongs to multiplier.p
     """
 
     def __init__(

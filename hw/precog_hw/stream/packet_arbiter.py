@@ -52,6 +52,16 @@ class PacketArbiter(wiring.Component):
     ------
     ValueError
         `width` is not one of `WIDTHS`, or `inputs` or `burst` is too small.
+
+    Usage
+    -----
+    ::
+
+        m.submodules.link = link = PacketArbiter(64, inputs=2, burst=8)
+        m.submodules.data = data = PacketFifo(64, depth=32)
+        m.submodules.control = control = PacketFifo(64, depth=32)
+        wiring.connect(m, data.o, link.i[0])  # first, but for one packet of control after eight
+        wiring.connect(m, control.o, link.i[1])
     """
 
     i: list[stream.Interface]

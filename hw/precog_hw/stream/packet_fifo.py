@@ -1,4 +1,4 @@
-"""A FIFO of packet beats: what came of a packet while the decision about it is still being made."""
+"""A FIFO of packet beats: they wait there until the decision about their packet is made."""
 
 from amaranth.hdl import Module, Shape, Signal, Value
 from amaranth.lib import stream, wiring
@@ -42,6 +42,14 @@ class PacketFifo(wiring.Component):
     ------
     ValueError
         `width` is not one of `WIDTHS`, or `depth` not a power of two from 2 on.
+
+    Usage
+    -----
+    ::
+
+        m.submodules.beats = beats = PacketFifo(64, depth=32)
+        m.submodules.link = link = PacketArbiter(64, inputs=2)
+        wiring.connect(m, beats.o, link.i[0])
     """
 
     i: stream.Interface

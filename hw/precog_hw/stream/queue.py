@@ -49,6 +49,17 @@ class Queue(wiring.Component):
     ------
     ValueError
         `depth` is not a power of two.
+
+    Usage
+    -----
+    ::
+
+        m.submodules.words = words = Queue(unsigned(32), depth=4)
+        m.d.comb += [
+            words.i.payload.eq(word),
+            words.i.valid.eq(word_stb),  # lost unless words.i.ready
+            words.o.ready.eq(words.level > 2),
+        ]
     """
 
     i: stream.Interface

@@ -24,6 +24,14 @@ class SkidBuffer(wiring.Component):
     -------
     i : In(stream.Signature(shape))
     o : Out(stream.Signature(shape))
+
+    Usage
+    -----
+    ::
+
+        m.submodules.cut = cut = SkidBuffer(unsigned(32))
+        m.submodules.words = words = Queue(unsigned(32), depth=4)
+        wiring.connect(m, cut.o, words.i)
     """
 
     i: stream.Interface
