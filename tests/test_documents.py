@@ -3,11 +3,17 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 _ROOT = Path(__file__).parents[1]
+_VERSIONED = {
+    "CHANGELOG.md": r"^## ([0-9.]+)",  # the newest release
+    "CITATION.cff": r"^version: (.+)$",
+    "README.md": r"^Version ([0-9.]+):",
+}
 
 
 @pytest.mark.parametrize("name", ["README.md", "SECURITY.md"])
@@ -20,6 +26,18 @@ def test_relative_links_exist(name: str) -> None:
 
 def test_the_readme_is_short() -> None:
     assert len((_ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    pages = {name: (_ROOT / name).read_text(encoding="utf-8") for name in _VERSIONED}
+    found = {name: re.search(pattern, pages[name], re.M) for name, pattern in _VERSIONED.items()}
+    version = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]["version"]
+    short = version.rpartition(".")[0]
+    assert {name: match and match[1] for name, match in found.items()} == {
+        "CHANGELOG.md": version,
+        "CITATION.cff": version,
+        "README.md": short,
+    }
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
