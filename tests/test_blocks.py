@@ -4,9 +4,8 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-import typer
 
-from precog_host.application import application
+from precog_host.application import command_line
 from precog_host.device import Device
 from precog_spec.config import NicConfig
 from precog_spec.registers.blocks import BLOCKS, Block, page
@@ -34,7 +33,7 @@ def test_every_name_exists(block: Block) -> None:
     for layer, folder in _FOLDERS.items():
         path = getattr(block, layer)
         assert not path or (folder / path).is_file(), path
-    command = typer.main.get_command(application())
+    command = command_line()
     for word in block.command.split():
         command = command.commands[word]  # type: ignore[attr-defined]
     if block.driver:

@@ -12,8 +12,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points, version
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -36,7 +37,7 @@ from .extras import advice
 from .output import group, printable
 from .transport import DeviceError
 
-__all__ = ["ENTRY_POINT_GROUP", "application", "run"]
+__all__ = ["ENTRY_POINT_GROUP", "application", "command_line", "run"]
 
 ENTRY_POINT_GROUP = "precog.cli"
 _GROUPS = {"sim": "Network simulator.", "pid": "Gains of the PID law."}  # that plug-ins fill
@@ -93,6 +94,12 @@ def application() -> typer.Typer:
         app.add_typer(child, name=name)
     app.callback()(_root)
     return app
+
+
+@cache
+def command_line() -> Any:
+    """The `application` as click runs it; made once, since it takes longer than most commands."""
+    return typer.main.get_command(application())
 
 
 def _copy(group: typer.Typer) -> typer.Typer:
@@ -154,8 +161,7 @@ def run(arguments: Sequence[str]) -> NoReturn:
     try:
         if sys.stdout is None:
             raise OSError("standard output must be open")
-        command = typer.main.get_command(application())
-        status = command(given, prog_name="precog", standalone_mode=False)
+        status = command_line()(given, prog_name="precog", standalone_mode=False)
         sys.stdout.flush()
         if status == _INTERRUPTED:  # how Typer's newer versions say it
             raise KeyboardInterrupt

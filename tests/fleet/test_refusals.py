@@ -18,7 +18,6 @@ from precog_fleet.commands import app
 from precog_fleet.member import Member
 from precog_fleet.modelset import ModelSet
 from precog_fleet.repository import Repository
-from precog_host.application import application
 from precog_models.image import pretrained
 
 _ENDPOINT = "tls/127.0.0.1:9"  # nobody listens there
@@ -58,15 +57,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         }
 
 
-@pytest.fixture(scope="module")
-def root() -> Any:
-    """All commands; made once, since it takes longer than most of them."""
-    return typer.main.get_command(application())
-
-
 @pytest.fixture
-def run(root: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr(typer.main, "get_command", lambda _: root)
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr("precog_fleet.looking._CONNECT_MS", 200)
     monkeypatch.setattr("precog_fleet.announce._CONNECT_MS", 200)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 from tests.command_line import Run
 
 from precog_host import application
@@ -22,7 +21,7 @@ from .support import random_image
 
 def test_every_command_has_json_and_help(run: Run) -> None:
     """Walk all commands of this installation, plug-ins included."""
-    root = typer.main.get_command(application.application())
+    root = application.command_line()
 
     def walk(command, path):  # type: ignore[no-untyped-def]
         children = getattr(command, "commands", {})

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from precog_host.application import application
+from precog_host.application import command_line
 
 _ROOT = Path(__file__).parents[2]
 _DOCUMENTS = [_ROOT / "README.md", *sorted((_ROOT / "docs").rglob("*.md"))]
@@ -46,7 +44,7 @@ def wrong(root: Any, words: list[str]) -> str:
 
 
 def test_the_documents_commands_exist() -> None:
-    root = typer.main.get_command(application())
+    root = command_line()
     found = [
         (path.name, words) for path in _DOCUMENTS for words in lines(path.read_text()) if words
     ]
@@ -56,7 +54,7 @@ def test_the_documents_commands_exist() -> None:
 
 
 def test_a_wrong_command_is_found() -> None:
-    root = typer.main.get_command(application())
+    root = command_line()
     assert wrong(root, ["model", "list"]) == "list"
     assert wrong(root, ["qp", "show", "--clear"]) == "--clear"
     assert wrong(root, ["qp", "add", "3", "--algo", "pid"]) == ""

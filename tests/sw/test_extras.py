@@ -12,9 +12,8 @@ from importlib.metadata import EntryPoint, entry_points, packages_distributions
 from pathlib import Path
 
 import pytest
-from tests.command_line import ran
+from tests.command_line import plug_in, ran
 
-from precog_host import application
 from precog_host.application import ENTRY_POINT_GROUP
 from precog_host.extras import EXTRAS, advice
 
@@ -170,7 +169,7 @@ def test_a_plugin_that_cannot_be_loaded_takes_any_arguments(
     """A wrong option is not what is the matter with it."""
     monkeypatch.setitem(sys.modules, "ray", None)
     made = EntryPoint("sim.burst", "ray.nobody:burst", ENTRY_POINT_GROUP)
-    monkeypatch.setattr(application, "entry_points", lambda group: [made])
+    plug_in(monkeypatch, [made])
     for arguments in ([], ["--law", "pid", "-j"], ["a", "--", "b"]):
         done = ran(capsys, "sim", "burst", *arguments)
         assert done.status == 2
@@ -217,7 +216,7 @@ def test_a_plug_in_of_an_older_installation_is_installed_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = EntryPoint("sim.burst", "precog_host.units:no_longer_there", ENTRY_POINT_GROUP)
-    monkeypatch.setattr(application, "entry_points", lambda group: [made])
+    plug_in(monkeypatch, [made])
     done = ran(capsys, "sim", "burst")
     assert done.status == 2
     assert "no_longer_there" in done.err

@@ -4,7 +4,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 import typer
-from tests.command_line import Run
+from tests.command_line import Run, plug_in
 
 from precog_host import application, cli
 
@@ -17,9 +17,7 @@ def plug(monkeypatch: pytest.MonkeyPatch, points: dict[str, object]) -> None:
                 raise found
             return found
 
-    monkeypatch.setattr(
-        application, "entry_points", lambda group: [Point(name, "x:y", group) for name in points]
-    )
+    plug_in(monkeypatch, [Point(name, "x:y", application.ENTRY_POINT_GROUP) for name in points])
 
 
 def test_plug_ins_join_their_groups(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

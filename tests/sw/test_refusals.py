@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from tests.command_line import ran
 from tests.sw.links import udp_server
 from tests.sw.refusals import ANYTHING, RUNS, Run
 
-from precog_host.application import application
+from precog_host.application import command_line
 from precog_host.device import Device
 from precog_host.emulator.device import Emulator
 from precog_host.emulator.opening import open_emulator
@@ -142,18 +141,8 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="module")
-def root() -> Any:
-    """All commands; made once, since it takes longer than most of them."""
-    return typer.main.get_command(application())
-
-
 @pytest.fixture
-def run(
-    root: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., tuple[int, str]]:
-    monkeypatch.setattr(typer.main, "get_command", lambda _: root)
-
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
     def go(*arguments: str) -> tuple[int, str]:
         done = ran(capsys, *arguments)
         return done.status, done.err
@@ -161,7 +150,7 @@ def run(
     return go
 
 
-def commands(root: Any) -> dict[str, Any]:
+def commands() -> dict[str, Any]:
     """Every command on a device, plug-ins too, by its words."""
 
     def walk(command: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -171,7 +160,7 @@ def commands(root: Any) -> dict[str, Any]:
         for name, child in (children or {}).items():
             yield from walk(child, f"{path} {name}".strip())
 
-    return dict(walk(root, ""))
+    return dict(walk(command_line(), ""))
 
 
 def parameters(command: Any) -> dict[str, bool]:
@@ -188,9 +177,9 @@ def words(path: str, chosen: dict[str, str], files: Path, uri: str) -> list[str]
     return [*path.split(), *" ".join(given).split(), "-d", uri]
 
 
-def test_each_parameter_of_each_command_is_listed(root: Any) -> None:
+def test_each_parameter_of_each_command_is_listed() -> None:
     """A command or a parameter that is added without a wrong value of it fails here."""
-    found = commands(root)
+    found = commands()
     assert len(found) > 50
     takes = {path: parameters(command) for path, command in found.items()}
     assert set(RUNS) <= set(found), "RUNS must name commands that there are"
