@@ -176,7 +176,7 @@ class PrecogNic(wiring.Component):
             now=card.now if card is not None else self.now if timed else None,
         )
 
-        # Who decides, and who is told.
+        # Samples and events in, decisions out.
         if config.grants:
             pacing.grants(parts)
         else:

@@ -61,7 +61,7 @@ def forecast_source(core: Core) -> tuple[Value, Value]:
 def attach(
     m: Module, bank: RegisterBank, tables: CounterTables, sources: Sequence[tuple[Value, Value]]
 ) -> Value:
-    """Put a trace FIFO between a bank and those who have something to tell.
+    """Put a trace FIFO between a bank and its sources.
 
     Parameters
     ----------

@@ -21,9 +21,9 @@ _DECERR = RESPONSES.index("DECERR")
 class BridgeAccess(wiring.Component):
     """One access at a time, to the bus or to the window.
 
-    A bus that does not answer holds nobody: after `bus_timeout_cycles` the access ends as DECERR,
-    and so does, without reaching the bus, each one until the late answer has come (AXI allows no
-    request to be taken back).
+    A bus that does not answer holds nothing up: after `bus_timeout_cycles` the access ends as
+    DECERR, and so does, without reaching the bus, each one until the late answer has come (AXI
+    allows no request to be taken back).
 
     Latency: the window answers 1 cycle after `stb`, the bus 1 cycle after its response.
     Throughput: one access at a time. Cost: about 260 flip-flops.

@@ -1,4 +1,4 @@
-"""The pacer in a NIC: who asks, what it is told, and where its grants go."""
+"""The pacer in a NIC: its requests, its rates, and where its grants go."""
 
 from amaranth.hdl import Cat, Signal
 from amaranth.lib import wiring

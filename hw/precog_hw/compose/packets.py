@@ -205,7 +205,7 @@ def _receives(parts: Parts) -> Value:
         nic.receive_log_stb.eq(receiver.commit_stb),
         nic.receive_log.eq(receiver.commit),
     ]
-    if not parts.config.grants:  # nobody has priorities
+    if not parts.config.grants:  # no queue pair has a priority
         m.d.comb += receiver.o_boost.ready.eq(1)
     return receiver_adapter.attach(
         m, parts.bank, parts.tables, card, receiver, slots=parts.config.qps

@@ -220,7 +220,7 @@ def _ports(widths: Sequence[int], address_bits: int) -> list[str]:
 
 
 def _completions() -> list[str]:
-    """CNPs were nobody's request: their completions end here."""
+    """The host did not send CNPs: their completions end here."""
     part = {
         f"{side}{name}": _of_port(_BY_NAME[f"{side}_axis_sync_tx_cpl_{name}"])
         for side in "sm"

@@ -51,7 +51,7 @@ class TraceFifo(wiring.Component):
         stb, records ─► [queue of each source] ─► [filter, every Nth] ─► block RAM ─► words
                             └─ full ─► lost            └─ full ─► lost      ▲ index, pop
 
-    Nobody waits: a source that strobes more than 3 times while others have their turns, or a FIFO
+    No source waits: one that strobes more than 3 times while others have their turns, or a FIFO
     that is full, loses the record, and it is counted. What the host sees changes by `pop` and
     `clear` alone, but for what joins behind it.
 
@@ -186,7 +186,7 @@ class TraceFifo(wiring.Component):
         return m
 
     def _merge(self, m: Module) -> tuple[data.View, Signal, Signal]:
-        """One record of all sources' per cycle, whether there is one, and who loses one."""
+        """One record of all sources' per cycle, whether there is one, and which lose one."""
         chosen, there, dropped = Signal(RECORD), Signal(), Signal(self._sources)
         queues = []
         for n in range(self._sources):

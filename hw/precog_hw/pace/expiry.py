@@ -14,8 +14,8 @@ PERIOD_BITS = 32
 class WindowExpiry(wiring.Component):
     """While a packet waits for its window, all queue pairs in turn, once in a period.
 
-    The pacer marks who waits, and opens the window of whom it has marked before: after one to two
-    periods without an acknowledgement that moves anything.
+    The pacer marks a queue pair that waits, and opens the window of one that it has marked before:
+    after one to two periods without an acknowledgement that moves anything.
 
     Latency: 2 cycles. Throughput: a queue pair per cycle. Cost: 90 flip-flops, two carry chains.
 

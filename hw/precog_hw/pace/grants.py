@@ -44,7 +44,7 @@ class _Orders:
         self.closes = Signal()  # the command disables its queue pair
         self.renews = Signal()  # it enables it, or clears one that is enabled
         self.opens = Signal()  # its queue pair is enabled from now on
-        self.permits = Signal()  # who is enabled changes
+        self.permits = Signal()  # the set of enabled queue pairs changes
         self.todo = Signal()  # the command is not carried out yet
         self.closing = Signal()
         self.job = Signal(order_layout(config.qps))
@@ -72,7 +72,7 @@ class Grants(wiring.Component):
     Latency: as `Pacer`, 3 cycles more for requests and acknowledgements, 11 for rates. Throughput:
     a request and an acknowledgement per cycle up to what the pacer takes; a rate in 30 to 80
     cycles, and of each queue pair the last one, whatever the number of decisions. Cost at 1024
-    queue pairs: `Pacer`, `Latest`, 2 DP16KD of connections, 3 of who is enabled.
+    queue pairs: `Pacer`, `Latest`, 2 DP16KD of connections, 3 of enabled ones.
 
     In wire mode a request is one packet, granted whole; `Pacer` with `whole`.
 
@@ -240,7 +240,7 @@ class Grants(wiring.Component):
         return stb[-1] & ~known.read_data
 
     def _enable(self, m: Module, at: _Orders, latest: Latest, enabled: list[RowMemory]) -> None:
-        """Commands and decisions ask for rates, and commands say who is enabled.
+        """Commands and decisions change rates, and commands enable queue pairs.
 
         A command finds out whether its queue pair was enabled, and decisions come after it as late.
         """

@@ -1,4 +1,4 @@
-"""The pacer: who may send how much, and when."""
+"""The pacer: which queue pair may send how much, and when."""
 
 from typing import Any
 
@@ -240,7 +240,7 @@ class Pacer(wiring.Component):
         ready: ReadyLists,
         rate: RateUpdate,
     ) -> None:
-        """Charges, then grants; the wheel and everybody else in turn, the others among them too."""
+        """Charges, then grants; then the wheel and the others in turn, one after another."""
         layout = event_layout(self._qps)
         room = Signal()  # in the wheel's queue, for all that is under way
         m.d.sync += room.eq(wheel.level <= TimingWheel.COMMANDS - _IN_FLIGHT)
@@ -270,10 +270,10 @@ class Pacer(wiring.Component):
         if self._whole:
             expired = self._expiry(m, pipeline)
             others.append((expired.valid, expired, event(EventKind.EXPIRE, expired.payload, 0)))
-        # They take turns for a register, whose event takes turns with the wheel. Who is next is
-        # known a cycle before.
-        turn = Signal(len(others))  # one bit: who was served last
-        chosen = Signal(len(others))  # one bit or none: who is next
+        # They take turns for a register, whose event takes turns with the wheel. The next one
+        # is known a cycle before.
+        turn = Signal(len(others))  # one bit: the one served last
+        chosen = Signal(len(others))  # one bit or none: the next one
         offered = Cat(valid for valid, _, _ in others)
         other, waits = Signal(layout), Signal()
         wheel_turn = Signal()

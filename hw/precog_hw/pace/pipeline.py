@@ -41,7 +41,7 @@ class _Decision:
         self.e, self.row, self.c, self.new = e, row, c, new
         self.sends = sends  # the queue pair has something that it may send
         self.grants = Signal()
-        self.pushes = Signal()  # into the list of those who may send
+        self.pushes = Signal()  # into the list of queue pairs that may send
         self.files = Signal()  # into the wheel
         self.changes = Signal()  # the pending gap is to be made anew
         self.refuses = Signal()
@@ -88,7 +88,7 @@ class StatePipeline(wiring.Component):
     o_gap : Out(stream.Signature(gap_layout(qps), always_ready=True))
         The gap of this packet shall be found.
     o_push : Out(stream.Signature(ready_layout(qps), always_ready=True))
-        Stand in the list of those who may send.
+        Stand in the list of queue pairs that may send.
     o_file : Out(stream.Signature(file_layout(qps), always_ready=True))
         Go into the wheel.
     o_grant : Out(stream.Signature(grant_layout(qps), always_ready=True))

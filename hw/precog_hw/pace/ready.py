@@ -1,4 +1,4 @@
-"""Who may send: a list for every priority, and who is next."""
+"""Queue pairs that may send: a list for every priority, and the choice of the next one."""
 
 from amaranth.hdl import Array, Module, Signal
 from amaranth.lib import data, stream, wiring
@@ -43,7 +43,7 @@ class ReadyLists(wiring.Component):
     i : In(stream.Signature(ready_layout(qps), always_ready=True))
         Queue pairs that are in no list.
     pause : In(8)
-        Priorities of which nobody is taken (PFC); what is at `o` stays there.
+        Priorities from which no queue pair is taken (PFC); the one at `o` stays there.
     room : In(1)
         One may be taken.
     taken : Out(1)
@@ -122,7 +122,7 @@ class ReadyLists(wiring.Component):
         joins = Signal(PRIORITIES)
         m.d.comb += joins.eq(self.i.valid << to)
         m.d.sync += some.eq((some & ~gone) | joins)
-        # A list that ends in this cycle, too: who is taken has no use for its link any more.
+        # A list that ends in this cycle, too: a queue pair that is taken needs no link any more.
         m.d.comb += write.en.eq((joins & some).any())
         for n in range(PRIORITIES):
             with m.If(joins[n]):

@@ -39,8 +39,9 @@ class TimingWheel(wiring.Component):
 
     A bucket is 4 ticks. Level 0 has `slots` buckets ahead of its cursor; a slot of level 1 stands
     for `slots` / 2 buckets and is emptied one such time early, so that its queue pairs have all
-    that time to go to level 0. Who is due later than level 1 reaches waits in its last slot. Work
-    for a packet is constant: filed and given back once, and once more for each slot of level 1.
+    that time to go to level 0. One that is due later than level 1 reaches waits in its last slot.
+    Work for a packet is constant: filed and given back once, and once more for each slot of level
+    1.
 
     A slot is a list, linked in both directions through the queue pairs themselves: first in, first
     out, so that queue pairs of one bucket keep their order from packet to packet. The cursor takes
@@ -48,8 +49,8 @@ class TimingWheel(wiring.Component):
     back.
 
     `i` with `cut` takes the queue pair out of where it is before it is filed again. That is only
-    allowed from `quiet` on while `hold` is up: nobody comes back then but those of level 1, and
-    they too stop.
+    allowed from `quiet` on while `hold` is up: only those of level 1 come back then, and they
+    stop, too.
 
     Latency: a queue pair that is already due is back after at most 2 buckets and 14 cycles; one
     that is due in d ticks, `BUCKET_LOG2` buckets and 11 cycles after it was due at the latest, if
@@ -69,14 +70,15 @@ class TimingWheel(wiring.Component):
     now : In(40)
         Ticks; grows by at most 1 per cycle.
     wipes : In(1)
-        Slot `wiped` of both levels is emptied, and the cursors come to `now`; nobody is filed.
+        Slot `wiped` of both levels is emptied, and the cursors come to `now`; no queue pair is
+        filed.
     wiped : In(range(2 * slots))
     i : In(stream.Signature(file_layout(qps)))
         Queue pairs that are not in the wheel, or `cut`.
     level : Out(range)
         How many wait behind `i`.
     hold : In(1)
-        Nobody new comes back.
+        No other queue pair comes back.
     quiet : Out(1)
         With `hold`: all that was due has been given back.
     cut : Out(1)

@@ -11,7 +11,7 @@
                  └── CNPs ── [NotificationPoint] ◄─────────────┘
 
 Destinations, notification point with arbiter, and the path's ICRC check can be left out. With
-`senders` the level of those who send to the card goes from what `Trust` lets act to `TxPath`.
+`senders` the level of the card's senders goes from what `Trust` lets act to `TxPath`.
 """
 
 from amaranth.hdl import Cat, Module, Signal

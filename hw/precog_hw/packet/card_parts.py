@@ -62,7 +62,7 @@ def attach_notification(m: Module, card: "Card", tx: TxPath, trust: Trust, taken
 def attach_senders(
     m: Module, card: "Card", tx: TxPath, trust: Trust, taken: Signal, collector: RttCollector
 ) -> list[stream.Interface]:
-    """Who sends to the card, and what shims say of those who send to their senders.
+    """Counts the card's senders, and carries the receivers' counts out of shims.
 
     Returns where resets go.
     """

@@ -279,7 +279,7 @@ class CnpLimiter(wiring.Component):
             m.d.comb += job[name].eq(kept.payload[name] | Const(IPV4_MAPPED, len(job[name])))
 
     def _marked(self, request: data.View) -> Value:
-        """Data that a switch has marked; answers without payload and CNPs slow nobody down."""
+        """Data that a switch has marked; answers without payload and CNPs cause no CNP."""
         found = request.parsed.descriptor
         return (
             self.config.enabled

@@ -176,8 +176,8 @@ class Parser(wiring.Component):
     direction : Direction
         Says which of the addresses is the peer's.
     relaxed : bool
-        One packet at a time, for slow clocks: no packet begins until nobody looks at `o` of the one
-        before any more. `o` stays from `o_valid` until the third cycle after the next packet's
+        One packet at a time, for slow clocks: no packet begins while `o` of the one before is still
+        read. `o` stays from `o_valid` until the third cycle after the next packet's
         first beat. Without the second and the fourth registers, and those of what stays.
     ipv6 : bool
         Whether IPv6 packets are understood. Otherwise all but 32 bits of the addresses are

@@ -32,7 +32,7 @@ def trusted_layout(slots: int) -> data.StructLayout:
     return data.StructLayout(
         {
             **finished_layout(received_layout(slots), PARSED).members,
-            "right": unsigned(1),  # its ICRC is right, or nobody looks
+            "right": unsigned(1),  # its ICRC is right, or is not checked
             "acts": unsigned(1),  # and it is of a queue pair, whole, and no CNP too soon
         }
     )
@@ -182,7 +182,7 @@ class Trust(wiring.Component):
         return judged
 
     def _copied(self, m: Module) -> stream.Interface:
-        """A register for the record; it stays until who took it last has done with it."""
+        """A register for the record; it stays until its last reader is done."""
         copy = stream.Signature(self._record).create(path=("copy",))
         stays = Signal(range(self.STAYS + 1))
         m.d.comb += self.i.ready.eq(~copy.valid & (stays == 0))

@@ -5,7 +5,7 @@
     made ──────────────┐             ┌─ age ─┐
     new configuration ─┼─► [row] ────┴───────┴─► holds? ─► by `CarriedScore` ─► put
     a visit ───────────┘                           ▲
-    who names which models, which slots stand for one
+    which queue pair names which models, and which slots stand for one
 """
 
 from amaranth.hdl import Module, Mux, Signal, Value, unsigned
@@ -134,7 +134,7 @@ class CarriedScores(wiring.Component):
         return m
 
     def _turns(self, m: Module) -> tuple[Signal, data.View]:
-        """Cycle 0: what is made, then who begins anew, then a visit."""
+        """Cycle 0: a forecast first, then a new configuration, then a visit."""
         event, stb, visits = Signal(EVENT), Signal(), Signal()
         at = Signal(self._config.qp_bits)
         passed = Signal(range(self.VISIT_CYCLES))

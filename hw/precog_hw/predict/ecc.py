@@ -91,7 +91,7 @@ class _Work:
 
 
 class Scrubber(wiring.Component):
-    """SECDED without a corrector between the memories and who reads them.
+    """SECDED without a corrector between the memories and their readers.
 
     A word is read when its memory is idle: at the latest after one sample's slots (up to
     ``T * I * 16 / columns + 2`` cycles), or in a cycle that the MAC array leaves between two

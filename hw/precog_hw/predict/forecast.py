@@ -54,7 +54,7 @@ FORECAST = data.StructLayout({name: unsigned(bits) for name, bits in FORECAST_FI
 #: that came while the one before was being scored.
 EVENTS = data.StructLayout({"forecasts": 1, "no_model": 1, "dropped": 1, "stale": 1})
 
-#: What a forecast was made of, for those who trace it.
+#: A forecast's inputs, for the trace.
 MADE_OF = data.StructLayout(
     {
         name: unsigned(bits)
@@ -76,7 +76,7 @@ class Forecaster(wiring.Component):
     """One forecast for each profile of an enabled queue pair, in order; and scores for PSCHED.
 
     One profile is worked on at a time: the engine, 90 cycles of softmax, 17 of the table. A profile
-    waits while samples want the engine, and while nobody takes `o_forecast`; samples never wait for
+    waits while samples use the engine, and while `o_forecast` is not taken; samples never wait for
     either. Decisions are scored one at a time, in about 40 cycles; others are `stale`.
 
     Latency: from the model's answer to `o_forecast` 109 cycles, from a tree's 19. Throughput: one
@@ -208,7 +208,7 @@ class Forecaster(wiring.Component):
         return m
 
     def _configurations(self, m: Module) -> tuple[Memory, Memory]:
-        """Who is enabled, and each queue pair's configuration here."""
+        """Which queue pairs are enabled, and their configurations here."""
         qps, distributed = self._config.qps, {"ram_style": "distributed"}
         layout = forecast_config_layout(self._config)
         m.submodules.enabled = enabled = Memory(shape=1, depth=qps, init=[], attrs=distributed)

@@ -204,7 +204,7 @@ class ModelStore(wiring.Component):
         m.d.sync += self.load_error.eq(0)
         put = self._put(m, pool, header=header, number=number)
         with m.If(due.begin):
-            # Not valid from now on, so that nobody maps it while that is looked up.
+            # Not valid from now on, so that it is not mapped during the look-up.
             m.d.sync += [
                 number.eq(self.begin_set),
                 was_valid.eq(pool.valid.bit_select(self.begin_set, 1)),

@@ -109,7 +109,7 @@ class Restart(wiring.Component):
             with m.State("PAY"), m.If((owed == 0) & (unfed == 0)):
                 m.d.comb += self.i_restart.ready.eq(1)
                 m.next = "WORK"
-        # Nobody asks now. Registers: both stand in the way of every input and answer.
+        # No request waits now. Registers: both are in the path of every input and answer.
         pay = fsm.ongoing("PAY")
         m.d.sync += [
             self.pays.eq(pay & (owed > self.answered)),

@@ -160,7 +160,7 @@ class LawEvents(wiring.Component):
         return read.data
 
     def _time(self, m: Module, listens: BitMemory) -> Queue:
-        """Queue pairs that are to be told that time has passed; who listens is known later."""
+        """Queue pairs that get an event of time; their program may turn out to have none."""
         m.submodules.told = told = Queue(unsigned(self._qp_bits), _ROWS)
         swept, at = self._sweep(m, told)
         asks, slot = Signal(), Signal(self._qp_bits)

@@ -46,7 +46,7 @@ ABOUT = data.StructLayout(
     }
 )
 
-#: What a decision was made of, for those who trace it.
+#: A decision's inputs, for the trace.
 MADE_OF = data.StructLayout(
     {
         "t": ABOUT["t"].shape,

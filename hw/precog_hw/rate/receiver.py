@@ -228,7 +228,7 @@ class Receiver(wiring.Component):
         return m
 
     def _walk(self, m: Module, at: _Registers) -> None:
-        """Count the cycles to the next visit, and those in which `Latest` forgets who waited."""
+        """Count the cycles to the next visit, and those in which `Latest` forgets."""
         passed = Signal(self._bits)
         m.d.sync += passed.eq(passed + at.forgets)
         with m.If(passed == self._qps - 1):

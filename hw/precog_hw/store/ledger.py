@@ -1,4 +1,4 @@
-"""The rows of all queues: who has how many packets and cells, and who may have more."""
+"""The rows of all queues: how many packets and cells each has, and which may have more."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
@@ -37,7 +37,7 @@ class _Registers:
         self.kept = Signal(count)  # of its own that the first packet gives back
         self.limit = Signal(count)
         self.borrows = Signal()
-        # What the event is, as far as nobody else's cells decide it: those are known late.
+        # The part of the event that depends on its own cells; the others' are known late.
         self.some = Signal()  # packets were there
         self.wants = Signal()  # to store a packet
         self.fails = Signal()  # the packet was not stored before

@@ -282,7 +282,7 @@ class PacketStore(wiring.Component):
         did, followers = ledger.commit.payload, release.o_following
         pops = did.event.kind == EventKind.POP
         empty = ledger.commit.valid & pops & ~ledger.joins
-        alone = ledger.commit.valid & pops & (did.row.packets == 0)  # nobody is behind
+        alone = ledger.commit.valid & pops & (did.row.packets == 0)  # no packet is behind
         begins = Signal()  # a POP
         heads = followers.valid & followers.ready
         coming, ahead = Signal(range(2 * Release.ROOM)), Signal(range(2 * Release.ROOM))
@@ -298,7 +298,7 @@ class PacketStore(wiring.Component):
         # A packet that may wait is offered until it is appended or dropped: again when one has
         # left, or after a while, since quotas may change.
         tried, holds, patience = Signal(), Signal(), Signal(range(_PATIENCE))
-        # Who may go next is found out here, and not told to those who offer in the same cycle.
+        # The choice of the next one is made here, and `ready` follows it a cycle later.
         m.submodules.records = records_skid = SkidBuffer(event_layout(self._config))
         m.submodules.granted = granted = SkidBuffer(range(self._config.qps))
         wiring.connect(m, ingress.o, records_skid.i)

@@ -74,7 +74,7 @@ def encode(record: Record) -> bytes:
 
 
 def is_probe(datagram: bytes) -> bool:
-    """Whether somebody asks who is there."""
+    """Whether it is a probe."""
     return (
         len(datagram) >= PACKET_HEADER
         and datagram[:2] == ETHERBONE_MAGIC.to_bytes(2, "big")

@@ -53,7 +53,7 @@ def integer_list(node: onnx.NodeProto, name: str) -> list[int] | None:
 
 
 class Graph:
-    """Constants of a graph, and who makes and reads each tensor.
+    """Constants of a graph, and the maker and readers of each tensor.
 
     Raises
     ------

@@ -10,7 +10,7 @@ The queue of an incast is longer than `sign`, 2 base round trips, at once; that 
 of a collective is not.
 The link is found idle where a word was false, and where the others have ended. Levels below
 `heeded` are left to lockstep. What a receiver can take is down to `2 part BDP / 2**deepest`, from
-those who send to it, until the link is found idle.
+its senders, until the link is found idle.
 """
 
 from .language import FACTOR, Field, Fmt, Parameter, Q, Record, clamp, scale, wrap

@@ -20,9 +20,10 @@ PSNs as its response has packets.
 
 In flight are the PSNs from the first that is not acknowledged to the last that was sent. An answer
 acknowledges one of them, or repeats the last acknowledgement; a NAK may name the first of them.
-Everything else is refused: who does not see the packets has a chance of (PSNs in flight + 1) in
-2**24 for each forgery. A turnaround that would leave `floor` ticks or less is refused, and the
-sample is T3 - T0: no peer answers before the packet has left our own transmit path.
+Everything else is refused: an attacker without sight of the packets has a chance of (PSNs in
+flight + 1) in 2**24 for each forgery. A turnaround that would leave `floor` ticks or less is
+refused, and the sample is T3 - T0: no peer answers before the packet has left our own transmit
+path.
 
 The two directions' events may come out of their stamps' order: an answer that is stamped before T0
 answers something older, and no event that is stamped before T0 finds a time-out.

@@ -5,8 +5,8 @@ reciprocal is a mantissa of 18 bits, whose first is 1 and is not stored, and an 
 
     2**40 / R <= (2**17 + mantissa) * 2**(exponent - 9)      16ths of a bit of a tick per byte
 
-Every rounding is up: nobody ever sends faster than its rate. It is slower by at most 2**-17 of the
-rate, and by less than 2**-16 of a tick per packet.
+Every rounding is up: no queue pair ever sends faster than its rate. It is slower by at most 2**-17
+of the rate, and by less than 2**-16 of a tick per packet.
 """
 
 from precog_spec.contract import GAP_TICK_BITS, TICK_FRAC_BITS

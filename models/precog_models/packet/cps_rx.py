@@ -6,7 +6,7 @@
 
 A frame is trusted if it is of a queue pair that the table knows, whose destination is enabled; a
 shim, if that queue pair is in mode S, too. A right shim that is not trusted passes untouched, so
-that nobody can have a packet of his rewritten to port 4791. A frame with a wrong shim passes
+that no sender can have a packet of his own rewritten to port 4791. A frame with a wrong shim passes
 untouched, or is dropped, as configured. Both are counted by cause. A score becomes the QP's echo,
 and a request's arrival time T1 is kept (`remember`), only from packets that may have an effect
 (`trust`): which these are is known only at the end of the frame.

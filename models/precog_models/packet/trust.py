@@ -72,7 +72,7 @@ class Trust:
             When it came, ticks in 40 bits. After a pause close to a multiple of 2**40 ticks one CNP
             may be refused.
         right : bool
-            Its ICRC is right, or nobody looks at it.
+            Its ICRC is right, or is not checked.
         """
         slot = got.slot
         if slot is None or got.descriptor.error:

@@ -77,8 +77,8 @@ class CarriedScores:
     ) -> CarriedResult:
         """An event of one queue pair, `carried_fields.CARRIED_EVENT`.
 
-        A score that `source` does not want changes nothing; who changes the source of a queue pair
-        lets it forget.
+        A score that `source` does not want changes nothing; a host that changes the source of a
+        queue pair lets it forget.
         """
         row = self._rows[qp]
         given = source == CarriedScore.MAX or (kind, source) in _WANTED

@@ -13,7 +13,7 @@ available: the bytes that left in the last whole window were no more than a budg
 (`BandwidthMeter`).
 
 What all queue pairs have beyond their base quotas is never more than the limit, or, after the limit
-was lowered, falls to it as they are visited; who comes first has it.
+was lowered, falls to it as they are visited: the first one has it.
 """
 
 import numpy as np

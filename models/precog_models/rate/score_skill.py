@@ -7,8 +7,8 @@ them are judged as one: by the one that is furthest from the outcome. A right on
 wrong one.
 
 The sum of the claims' squared errors (Brier's), but for one whole miss, must be at most three
-quarters of climatology's, who always says how often there has been congestion: n p (100 - p), p the
-mean of the n outcomes.
+quarters of climatology's, which always says how often there has been congestion: n p (100 - p), p
+the mean of the n outcomes.
 
 A queue pair's scores are not followed before `JUDGED_MIN` claims have been judged. From 64 on the
 sums are 64 times running means. A source without skill is not followed, and the law decides alone.

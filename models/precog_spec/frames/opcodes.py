@@ -143,7 +143,7 @@ def is_reliable(opcode: int) -> bool:
 
 
 #: By what a packet with payload says of its message's length. RETH has it; the packets behind go by
-#: that one; of a message in one packet it is the payload; of the others nobody knows.
+#: that one; of a message in one packet it is the payload; of the others it is unknown.
 ANNOUNCES = _named(0x06, 0x0A, 0x0B)
 ANNOUNCED = _named(0x07, 0x08, 0x09)
 WHOLE = _named(0x04, 0x05, 0x10, 0x17)

@@ -1,4 +1,4 @@
-"""Requests to the predictor: who runs, with which model, and what becomes of the answer."""
+"""Requests to the predictor: the queue pair, its model, and the use of the answer."""
 
 from amaranth.hdl import Mux, Signal, Value
 from amaranth.lib import data

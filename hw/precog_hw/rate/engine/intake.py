@@ -63,7 +63,7 @@ class Intake(wiring.Component):
     command : Out(2)
         `ScoreCommand` of a score, for PSCHED.
     ignored, waits : Out(1)
-        Strobe: nobody takes an event. There is one.
+        Strobe: an event that no program handles. An event waits.
     """
 
     def __init__(self, config: NicConfig) -> None:

@@ -17,11 +17,11 @@ __all__ = ["SAID", "Safety"]
 _RATE = Fmt.RATE.width
 _WINDOW = Fmt.WINDOW.width
 
-#: Who decides, and what a program said.
+#: Which law decides, and the program's answer.
 SAID = data.StructLayout(
     {
         "safe": unsigned(1),  # the slot has no program: the safe law
-        "trapped": unsigned(1),  # nobody: both are held
+        "trapped": unsigned(1),  # neither: rate and window are held
         "rated": unsigned(1),
         "windowed": unsigned(1),  # a window was stored
         "windows": unsigned(1),  # the program has windows

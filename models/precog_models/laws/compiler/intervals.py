@@ -73,7 +73,7 @@ class Width:
 
 
 def _taken(branch: Branch, known: _Known, holds: bool) -> _Known | None:
-    """What is known behind a branch; None: nobody gets there."""
+    """What is known behind a branch; None: no path leads there."""
     known = known.copy()
     a, b = known.of(branch.a), known.of(branch.b)
     if a is None or b is None:

@@ -145,7 +145,7 @@ def _settle(function: Function) -> None:
 
 
 def _eliminate(function: Function) -> None:
-    """Drop steps whose result nobody reads."""
+    """Drop steps whose result is not read."""
     live_in: dict[Block, set[Operand]] = {}
     for block in reversed(function.blocks):
         live: set[Operand] = set()

@@ -57,7 +57,7 @@ def _register(register: Register, place: str, indent: int) -> list[str]:
 
 
 def _properties(register: Register, field: Field) -> str:
-    """Access, and who wins: hardware that sets a bit which is being cleared, or loads a field."""
+    """Access, and precedence: hardware that sets a bit which is being cleared, or loads a field."""
     if register.constant:
         return "sw = r; hw = na;"
     if field.access is Access.RO:
