@@ -23,8 +23,17 @@ _PAGES = (
 )
 _GENERATED = ("docs/reference/generated", *(f"docs/evidence/{page}.md" for page in _PAGES))
 
-#: Each has a plain equivalent: a noun, "in addition to", "too", a number.
-WORDS = ("whoever", "beside", "likewise", "so many", "what comes", "what waits")
+#: Each has a plain equivalent: a noun, "in addition to", "too", a number, "none".
+WORDS = (
+    "whoever",
+    "beside",
+    "likewise",
+    "so many",
+    "what comes",
+    "what waits",
+    "nobody",
+    "everybody",
+)
 _WORDS = re.compile(rf"\b({'|'.join(word.replace(' ', chr(92) + 's+') for word in WORDS)})\b", re.I)
 
 

@@ -26,7 +26,7 @@ _START_S = 10.0
 
 @dataclass(frozen=True)
 class Address:
-    """Who a guest is."""
+    """A guest's identity."""
 
     number: int
 

@@ -126,7 +126,7 @@ class Lab:
         return self._answers[guest].pop(number)
 
     def early(self, guest: int, numbers: Sequence[str]) -> list[Answer]:
-        """Answers that have come already, of commands that nobody has waited for yet."""
+        """Answers that have come already, of commands whose answer was not awaited yet."""
         answers = self._answers[guest]
         return [answers[number] for number in numbers if number in answers]
 

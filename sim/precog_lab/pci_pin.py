@@ -1,6 +1,6 @@
 """The card's interrupt pin under emulation.
 
-QEMU hands the pin's descriptor to KVM and, without KVM, to nobody. The lab then sets the level of
+QEMU hands the pin's descriptor to KVM and, without KVM, to no other. The lab then sets the level of
 the guest's interrupt controller itself, by the protocol that QEMU's own tests use (``-qtest``,
 QEMU's ``docs/devel/testing``).
 """

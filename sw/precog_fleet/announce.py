@@ -23,7 +23,7 @@ def announce(authority: Authority, *, wait_ms: int = _WAIT_MS) -> list[str]:
     Returns
     -------
     list of str
-        Routers that have all of it on disk now; they tell everybody else.
+        Routers that have all of it on disk now; they tell all others.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def announce(authority: Authority, *, wait_ms: int = _WAIT_MS) -> list[str]:
         while (now := now_ms()) < start + wait_ms:
             mesh.pump(now, wait_s=0.05)
             behind = mesh.peers & routers - set(mesh.acknowledged_at)
-            if behind:  # in turn: one that is dead, or that a member poses as, keeps nobody waiting
+            if behind:  # in turn: one that is dead, or that a member poses as, holds up no other
                 peer = min(sorted(behind), key=asked.__getitem__)
                 asked[peer] += mesh.ask(now, peer)
             elif mesh.peers & routers and now > start + _LIVELY_MS:

@@ -19,7 +19,7 @@ _DOMAIN = b"precog fleet answer 1\0"
 
 
 def fresh(message: bytes) -> bytes:
-    """A question that nobody has asked before."""
+    """A question that has not been asked before."""
     return os.urandom(NONCE_BYTES) + message
 
 
@@ -33,7 +33,7 @@ def genuine(
 ) -> bool:
     """Whether the router `name`, whose key is `public`, gave the answer.
 
-    Of a router that nobody knows yet it cannot be told: None as its key, and all is heard.
+    The key of an unknown router is None, and everything is heard.
     """
     signature, reply = answer[:SIGNATURE_BYTES], answer[SIGNATURE_BYTES:]
     return public is None or verify(public, signature, _covered(authority, name, question, reply))

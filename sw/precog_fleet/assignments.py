@@ -15,7 +15,7 @@ from .fields import WORD, bounded, exactly, hexadecimal
 
 __all__ = ["ALL", "LIVE_KEY", "SHIPPED", "Drift", "Rollout", "skill_key"]
 
-#: Share of everybody, in thousandths.
+#: Share of all members, in thousandths.
 ALL = 1000
 #: Number of the models that come with the package: what runs before the first release.
 SHIPPED = 0

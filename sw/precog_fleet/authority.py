@@ -114,7 +114,7 @@ class Authority:
         )
 
     def revoke(self, name: str, now: int) -> bytes:
-        """Revoke a member; the frame that tells everybody.
+        """Revoke a member; the frame that tells the fleet.
 
         Raises
         ------

@@ -39,7 +39,7 @@ def borrow(seating: Seating, store: Store, now: int) -> bool:
         return False
     for qp, name in sorted(observer.destinations.items()):
         entries = {entry.record.origin: entry for entry in store.entries(f"dst/{name}")}
-        # Who always has another head to try must not keep others' from being tried.
+        # A member that always has another head to try must not keep others' from being tried.
         for origin in sorted(entries, key=lambda one: (seating.tried[one], one)):
             body = entries[origin].record.body
             if origin == seating.origin or not isinstance(body, Report):

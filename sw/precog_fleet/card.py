@@ -1,6 +1,6 @@
 """An agent's side of one device: bounded reads, models in and out, and faults that end nothing.
 
-Reading never holds the card up: its trace FIFO waits for nobody. A read takes a bounded batch, and
+Reading never holds the card up: its trace FIFO never waits. A read takes a bounded batch, and
 a device that does not answer is closed and opened again later, after ever longer pauses. Others
 who share the device get it between the agent's turns.
 """

@@ -4,7 +4,7 @@
                                                                                      card.json
 
 The set has telemetry's columns, by member, device, queue pair and time. Its card says what is in
-it and what was left out, so that nobody has to trust the set's name.
+it and what was left out, so that no reader has to trust the set's name.
 """
 
 import hashlib

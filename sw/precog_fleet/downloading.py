@@ -92,5 +92,5 @@ class Download:
         return item
 
     def give_up(self) -> None:
-        """Nobody wants the rest."""
+        """The rest is not wanted."""
         self._given_up.set()

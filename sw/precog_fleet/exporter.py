@@ -30,7 +30,7 @@ class StatusSource(Protocol):
 
     @property
     def snapshot(self) -> dict[str, Any]:
-        """JSON data that nobody changes any more."""
+        """JSON data that does not change any more."""
 
 
 class MemberCollector:

@@ -14,8 +14,8 @@ Nothing here trusts a peer: frames are judged by `Store.receive`.
 Memberships are many and hardly ever change, so one hash stands for all of them. A peer that says
 that it holds others is asked again at once; then they fall into buckets, too.
 
-Who is asked for a key begins to follow it: so a router holds what members around it need, and no
-more. A key that nobody has asked for in a minute is let go.
+A router that is asked for a key begins to follow it: so a router holds what members around it need,
+and no more. A key that was not asked for in a minute is let go.
 
 A peer **acknowledges** what a member has said of the keys it asks for by an answer to its opening:
 nothing differs, and `kept` is true, for what the peer holds of that member is on its disk. Until

@@ -237,7 +237,7 @@ class Mesh:
     def _believed(self) -> list[str]:
         """Peers worth asking, the near ones first: any member may say that it lives as a router.
 
-        Routers that nobody knows are asked while no other lives: they bring the memberships.
+        Unknown routers are asked while no other lives: they bring the memberships.
         """
         members = self.gossip.store.members
         routers = {n for n, of in members.items() if of.role == "router" and not of.revoked}

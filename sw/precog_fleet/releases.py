@@ -46,7 +46,7 @@ class Refusal(StrEnum):
     """Why an update was refused."""
 
     ROLLBACK = "rollback"  # older than what has been seen, or not what newer metadata names
-    EXPIRED = "expired"  # frozen: nobody has renewed it
+    EXPIRED = "expired"  # frozen: it was not renewed
     UNSIGNED = "unsigned"  # by too few of the right keys
     MISMATCH = "mismatch"  # another file than the one that was signed
     OVERSIZED = "oversized"  # endless data

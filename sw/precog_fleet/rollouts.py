@@ -1,11 +1,11 @@
 """Rollouts by stages: a release goes to a share of agents, and on only if it does well there.
 
     start ─► stage 1 ─► stage 2 ─► all ─► done
-               └──────────┴─────────┴──► rolled back: everybody runs what ran before
+               └──────────┴─────────┴──► rolled back: all members run what ran before
 
 A stage waits until enough of its agents have told how the release does on their own traffic. The
 median counts, of each agent's skill less that of what it ran before: some liars move it little. A
-stage that nobody reports on is rolled back, too: silence proves nothing. The state is on disk
+stage without reports is rolled back, too: silence proves nothing. The state is on disk
 before anything is said, so that a successor says the same again. A decision that the disk does
 not take is none.
 """
@@ -184,7 +184,7 @@ class Rollouts:
         Raises
         ------
         FleetError
-            A rollout is under way, or the release is the one that runs, or nobody is there.
+            A rollout is under way, or the release is the one that runs, or there is no member.
         OSError
             The disk does not take it: nothing has changed.
         """
@@ -203,7 +203,7 @@ class Rollouts:
         self._decide(now, order, _Run(0, now, now), "started", f"previous {live}")
 
     def rollback(self, now: int, why: str) -> int:
-        """Let everybody run what ran before; the number of that release.
+        """Let all members run what ran before; the number of that release.
 
         Raises
         ------

@@ -110,7 +110,7 @@ class Pool:
                 if self._closed:
                     raise FleetError("workers were ended before their job was") from None
                 self.lost += 1
-                # Nobody says which task it was: all that are left have been tried.
+                # It is not known which task it was: all that are left have been tried.
                 tries = {name: tries[name] + 1 for name in left}
                 worst = max(tries, key=lambda name: tries[name])
                 if tries[worst] >= _TRIES:
@@ -226,12 +226,12 @@ class RayRunner:
 
 
 def _answers(address: str) -> None:
-    """Whether anybody listens: Ray itself would try for ten minutes.
+    """Check that the address answers: Ray itself would try for ten minutes.
 
     Raises
     ------
     OSError
-        Nobody does.
+        It does not.
     """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon and port.isdecimal():

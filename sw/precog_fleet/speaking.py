@@ -43,7 +43,7 @@ class Link(Protocol):
 
 @dataclass(frozen=True)
 class Identity:
-    """Who an agent is.
+    """An agent's identity.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Speaker:
     Attributes
     ----------
     counts : Counter of str
-        ``published``; ``unsent`` (nobody could take it), ``unsaid`` (the own store refused it).
+        ``published``; ``unsent`` (no router could take it), ``unsaid`` (the own store refused it).
     error : str
         The last one.
     """
@@ -86,7 +86,7 @@ class Speaker:
         self._shelf = shelf
 
     def say(self, key: str, body: Body, now: int, life: int) -> bool:
-        """Sign a record and give it to the fleet; False, and counted, if nobody can take it now."""
+        """Sign a record and give it to the fleet; False, and counted, if no router takes it."""
         who = self._identity
         try:
             version = self._shelf.next_version(now)

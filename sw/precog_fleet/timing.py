@@ -2,8 +2,8 @@
 
 What all members say to all listeners must not grow with the fleet: the more speak of the same, the
 less often each does. All reporters of a destination together say at most 16 records a second, all
-members together 200 of each other kind. Who speaks seldom does so at moments that wander, so that
-members which start together do not speak together for ever.
+members together 200 of each other kind. Members that speak seldom do so at moments that wander, so
+that members which start together do not speak together for ever.
 """
 
 import zlib

@@ -169,7 +169,7 @@ def ask_for_rollback(folder: Path, why: str, *, limit_s: float = _ANSWER_S) -> d
     Raises
     ------
     FleetError
-        There is nothing to roll back, or nobody heard of it.
+        There is nothing to roll back, or no member heard of it.
     """
     try:
         node = TrainerNode(folder)

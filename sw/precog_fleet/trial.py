@@ -94,7 +94,7 @@ class Trial:
     def start(self) -> None:
         """Start the router and the first agent; `ready` starts the others, and says when all work.
 
-        The first agent compiles the golden models for all, where nobody has before.
+        The first agent compiles the golden models for all, unless that was done before.
         """
         self._late = time.monotonic() + _START_S
         router, first, *_ = self.members

@@ -10,7 +10,7 @@ __all__ = ["Watch", "start_all"]
 
 
 def start_all(cards: Sequence[Card], qps: Iterable[int]) -> None:
-    """Open every device. A wrong name or a wrong build is found now, not by nobody's log.
+    """Open every device. A wrong name or a wrong build fails now, not in a log that is not read.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ point of the group ``precog.cli`` is called ``<command>`` or ``<group>.<command>
 or a `typer.Typer`. A package whose import fails leaves a command that says what is missing.
 
 Exit status: 0 done, 1 the work failed (it says why), 2 a bad argument, file or device, 130
-interrupted, 141 nobody reads the output any more.
+interrupted, 141 the output is not read any more.
 """
 
 import os
@@ -181,7 +181,7 @@ def run(arguments: Sequence[str]) -> NoReturn:
 
 
 def _status(error: Exception) -> int:
-    """Who is to blame: the arguments, or the work."""
+    """Whether the arguments or the work failed."""
     bad = isinstance(error, DeviceError | ValueError | OSError)
     return _USAGE if bad and not isinstance(error, RuntimeError) else _FAILED
 

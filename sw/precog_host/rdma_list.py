@@ -2,7 +2,7 @@
 
 What versions write differs: numbers may be text, ``link`` may stand for ``ifname`` and ``port``,
 devices may be lists in a list, keys come and go. Only what is needed is looked at; an entry that
-cannot be used is counted with its reason, and stops nobody.
+cannot be used is counted with its reason, and stops no other.
 """
 
 import json
@@ -134,7 +134,7 @@ def _number(entry: Mapping[str, Any], key: str) -> int | None:
 
 
 def _whole(digits: str) -> int:
-    """A whole number; one of too many digits is out of every range, and stops nobody."""
+    """A whole number; one of too many digits is out of every range, and stops no other."""
     return int(digits) if len(digits) <= DIGITS else _HUGE
 
 

@@ -68,7 +68,7 @@ def is_sealed(datagram: bytes) -> bool:
 
 
 def inside(datagram: bytes) -> bytes:
-    """The datagram under a seal that nobody has checked, or the datagram itself."""
+    """The datagram under a seal that is not checked yet, or the datagram itself."""
     return datagram[_HEAD.size : -_TAG] if is_sealed(datagram) else datagram
 
 

@@ -135,7 +135,7 @@ class EtherboneServer:
         """Answer the next datagram; without one in about 0.1 s, nothing."""
         try:
             datagram, client = self._socket.recvfrom(_BUFFER)
-        except (TimeoutError, ConnectionError):  # or an answer that nobody took
+        except (TimeoutError, ConnectionError):  # or an answer that was not taken
             return
         answer = self.handle(datagram, client[:2])
         if answer:

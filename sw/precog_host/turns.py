@@ -1,6 +1,6 @@
-"""Who has a shared device: one client at a time, in the order in which they came.
+"""Turns at a shared device: one client at a time, in the order in which they came.
 
-While nobody waits a client keeps the device as long as it likes. While others wait it loses the
+While no other waits, a client keeps the device as long as it likes. While others wait it loses the
 device after a silence of `hold_s`, and after `turn_s` in any case; then it stands at the end of the
 queue. So neither a dead client nor one that sends a datagram now and then shuts others out.
 """

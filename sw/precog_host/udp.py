@@ -191,7 +191,7 @@ class UdpTransport(BridgedTransport):
                 self._send(datagram)
                 words, unsealed = self._answer(ticket, len(asked))
             except ConnectionRefusedError:
-                why = "nobody listens there"
+                why = "no server listens there"
                 time.sleep(min(self._timeout, 0.05))
                 continue
             except OSError as error:
@@ -208,7 +208,7 @@ class UdpTransport(BridgedTransport):
         )
 
     def _refusal(self, said: Status) -> str:
-        """What is wrong with the token, from a server's STATUS that nobody sealed."""
+        """What is wrong with the token, from a server's STATUS without a seal."""
         name_it = f"name its file as ?token_file=PATH or in {TOKEN_FILE}"
         if self._seal is None:
             return f"server wants a token: {name_it}"

@@ -166,7 +166,7 @@ REFUSED: dict[str, dict[str, Cases]] = {
             ("{host0} -d pci:0000:ff:1f.7", "error: device pci:0000:ff:1f.7: there is no PCI card"),
             (
                 "{host0} -d udp:127.0.0.1:9?tries=1",
-                "error: device udp:127.0.0.1:9: nobody listens there after 1 requests",
+                "error: device udp:127.0.0.1:9: no server listens there after 1 requests",
             ),
             ("{host0} -d nope:", "device nope:: device transport must be one of emu:"),
             ("{host0} -d nope", "device nope: device URI must be <transport>:<argument>"),

@@ -144,7 +144,7 @@ HELD: dict[str, Any] = {
         (("lost_of_cards", "trace"), 3, "lost trace of cards must be 0, not 3"),
         (("forged", "accepted"), 1, "accepted forgeries must be 0, not 1"),
         (("forged", "refused"), 8, "refused forgeries must be 9, not 8"),
-        (("converge_s", "reports"), 0, "reports must have reached everybody"),
+        (("converge_s", "reports"), 0, "reports must have reached all members"),
         (("bad_release_ran",), True, "bad release must run on no card"),
     ],
 )

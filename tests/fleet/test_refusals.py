@@ -20,7 +20,7 @@ from precog_fleet.modelset import ModelSet
 from precog_fleet.repository import Repository
 from precog_models.image import pretrained
 
-_ENDPOINT = "tls/127.0.0.1:9"  # nobody listens there
+_ENDPOINT = "tls/127.0.0.1:9"  # no server listens there
 _RUNTIME = ("store.sqlite-wal", "store.sqlite-shm")  # of a database that was looked at
 
 

@@ -18,7 +18,7 @@ from precog_fleet.runner import Here
 from .test_evaluate import loop
 from .test_record import record
 
-ROUTER = "tls/127.0.0.1:9"  # nobody listens there
+ROUTER = "tls/127.0.0.1:9"  # no server listens there
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from precog_fleet.places import BusyError
 from precog_fleet.rollouts import Stages
 from precog_fleet.trainer_process import TrainerNode, ask_for_rollback
 
-ROUTER = "tls/127.0.0.1:9"  # nobody listens there
+ROUTER = "tls/127.0.0.1:9"  # no server listens there
 ONE = bytes([1]) * 32
 
 

@@ -17,7 +17,7 @@ from precog_fleet.signing import SigningKey
 
 from .support import NOW, store
 
-ROUTER = "tls/127.0.0.1:9"  # nobody listens there
+ROUTER = "tls/127.0.0.1:9"  # no server listens there
 
 
 @pytest.fixture

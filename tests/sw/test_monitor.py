@@ -114,7 +114,7 @@ def test_a_device_that_leaves_and_comes_back(card: LoggedCard) -> None:
         assert [qp.qp for qp in sampler.take().qps] == [1]
 
     async def script(app: MonitorApp, pilot: Pilot[None]) -> None:
-        assert "nobody listens there" in status(app)
+        assert "no server listens there" in status(app)
         assert "trying again" in status(app)
         assert app.query_one(Static).has_class("failed")
         with udp_server(card, port=port):
@@ -178,7 +178,7 @@ def test_stream_once_and_picture(capsys: pytest.CaptureFixture[str], tmp_path: P
         (("--once", "--qp", ","), "queue pairs must be a list such as 1,3-5, not ','"),
         (("--once", "--qp", "64"), "QP must be in 0..63, not 64"),
         (("--once", "--trace"), "device has no trace"),
-        (("--once", "-d", "udp:127.0.0.1:9?tries=1"), "nobody listens there"),
+        (("--once", "-d", "udp:127.0.0.1:9?tries=1"), "no server listens there"),
         (
             ("--browser", "0"),
             "invalid value for '--browser': Input should be greater than or equal to 1",

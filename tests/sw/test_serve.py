@@ -254,7 +254,7 @@ def test_refusals(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for arguments, message in (
         (("--hold", "0"), "hold must be in 0.05..1e+06 seconds, not 0.0"),
         (("--turn", "nan"), "turn must be in 0.05..1e+06 seconds, not nan"),
-        (("--bind", "0.0.0.0"), "give --token-file, or --no-token to obey everybody"),
+        (("--bind", "0.0.0.0"), "give --token-file, or --no-token to obey all that reach it"),
         (("--bind", "203.0.113.7", "--no-token"), "UDP port 1234 at '203.0.113.7' cannot be had"),
         (("--no-token", "--token-file", "x"), "token-file must be left out with --no-token"),
         (("--token-file", str(open_file)), "must be its owner's alone: chmod 600"),

@@ -53,7 +53,7 @@ class Through:
 
 @dataclass(frozen=True)
 class Ends:
-    """Who is at the other end, and the QP numbers of each slot, here and there."""
+    """The node at the other end, and the QP numbers of each slot, here and there."""
 
     peer: Host
     local_qps: Sequence[int]

@@ -222,7 +222,7 @@ class RtlNode(Node):
     def _hear(self, heard: _Heard, enough: Callable[[], bool]) -> None:
         """Until there is enough, every sample has its decision, and what that changes is changed.
 
-        Anything more would come with the next frame, where nobody waits for it.
+        Anything more would come with the next frame, where it is not expected.
         """
         self._wait(lambda: enough() and not self._samples, heard)
 

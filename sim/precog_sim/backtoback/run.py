@@ -49,7 +49,7 @@ class Seen:
     cnps_acted: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
     marks_came: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
     marks_acted: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
-    cnps_marked: int = 0  # among the marks; nobody answers a CNP
+    cnps_marked: int = 0  # among the marks; a CNP is not answered
     scores_followed: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
     psns_refused: int = 0  # answers to what is not in flight
     scores_sent: list[set[int]] = field(default_factory=lambda: [set() for _ in SLOTS])

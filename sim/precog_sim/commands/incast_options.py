@@ -65,11 +65,11 @@ Dcqcn: TypeAlias = Annotated[
     str, typer.Option(help="Preset of dcqcn: ns3, paper, vendor; ns3-paper-timers (float).")
 ]
 
-# Who decides, and congestion scores.
+# Where decisions are made, and congestion scores.
 InTheLoop: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="Who decides: float (reference laws), golden (--device emu:) or rtl (sim:). "
+        help="Maker of decisions: float (reference laws), golden (--device emu:) or rtl (sim:). "
         "Without it pid, predpid and fixed are decided by the device, other laws in float.",
         metavar="WHO",
     ),
@@ -77,7 +77,7 @@ InTheLoop: TypeAlias = Annotated[
 Scores: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="Who makes congestion scores, which PSCHED follows: oracle, persistence, model, "
+        help="Source of congestion scores, which PSCHED follows: oracle, persistence, model, "
         "queue (the device's queue model of each send queue), inverted, queue_inverted, "
         "garbage."
     ),

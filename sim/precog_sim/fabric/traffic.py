@@ -6,7 +6,7 @@ authors publish with their simulator (WebSearch of DCTCP, SIGCOMM 2010; FB_Hadoo
 SIGCOMM 2015), and, at 2 % load, incasts of 60 flows of 500 KB to one host. Columns: start in ns,
 source, destination, bytes, and 1 where the flow is of an incast.
 
-The third network is held out: nobody has run ns-3 on its flows here, so that no part of the
+The third network is held out: ns-3 was not run on its flows here, so that no part of the
 simulator can have been fitted to it. Its sizes are AliStorage2019's, of the same authors; 1 ms was
 drawn by ``storage:0.3+incast:60x500k:0.02`` with seed 1729 (`precog_net.workloads`).
 """

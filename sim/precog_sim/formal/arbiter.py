@@ -96,7 +96,7 @@ class ArbiterHarness(wiring.Component):
         return m
 
     def _turns(self, m: Module, inner: Opened, offers: Value, starts: Value) -> None:
-        """Nobody is passed by more packets than is said; `starts`: of whom a packet begins."""
+        """No input is passed by more packets than is said; `starts`: whose packet begins."""
         count, burst = self._inputs, self._burst
         passes = [
             [Signal(8, name=f"packets_of_{j}_before_{n}") for j in range(count)]
@@ -150,7 +150,7 @@ class ArbiterHarness(wiring.Component):
             ]
 
 
-_CLAIM = "stream rules, packets whole and unchanged, none lost; nobody is passed more than it says"
+_CLAIM = "stream rules, packets whole and unchanged, none lost; none is passed more than it says"
 
 
 def _bursts() -> ArbiterHarness:
@@ -237,7 +237,7 @@ MUTANTS = (
         _ARBITER,
         "passed.eq(Mux(others, passed + 1, 0))",
         "passed.eq(passed + 1)",
-        "a burst that nobody waited for counts",
+        "a burst that none waited for counts",
     ),
     Mutant(
         "arbiter.burst.64",

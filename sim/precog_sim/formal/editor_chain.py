@@ -254,7 +254,7 @@ MUTANTS = (
         _EDITOR,
         "grow.o.ready.eq(1)",
         "grow.o.ready.eq(0)",
-        "nobody takes what the shim was put into",
+        "the packet with the shim is not taken",
     ),
     Mutant(
         "editor.chain.full",

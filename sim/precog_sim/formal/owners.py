@@ -3,7 +3,7 @@
 Features, base RTT, target adjuster, PID law and skill monitor are the gateware as it is, one by
 one; of memories only the ports are there, and what is read is free, as are all inputs in every
 cycle: what is claimed rests on no stream rule and on no row's contents. Addresses alone are
-followed, so that arithmetic does not matter. Who owns a part is noted where it takes a sample. By
+followed, so that arithmetic does not matter. A part's owner is noted where it takes a sample. By
 induction, hence for ever.
 
 What tells the parts of the rate unit to forget a queue pair, and what configures one, is its

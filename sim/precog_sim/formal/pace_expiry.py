@@ -1,4 +1,4 @@
-"""When windows have been shut for too long: everybody hears of it, in turn, in time.
+"""When windows have been shut for too long: all queue pairs hear of it, in turn, in time.
 
 `WindowExpiry` as it is, with a short clock and four queue pairs, for ever: packets begin and cease
 to wait at any time, one per queue pair at most; the clock goes on or stands still; who listens
@@ -144,7 +144,7 @@ PROOFS = (
         ExpiryHarness,
         Mode.INDUCTION,
         _DEPTH,
-        "4 queue pairs, for ever: everybody hears, in turn, 2 ticks after the period at the latest",
+        "4 queue pairs, for ever: all hear, in turn, 2 ticks after the period at the latest",
     ),
     Proof("pace.expiry-cover", ExpiryHarness, Mode.COVER, _COVERED, "a second walk"),
 )

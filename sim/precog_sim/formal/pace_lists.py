@@ -1,4 +1,4 @@
-"""The lists of those who may send: who stands in one is taken, once, in order, and nobody is lost.
+"""The lists of queue pairs that may send: each is taken, once, in order, and none is lost.
 
 `ReadyLists` as it is, with four queue pairs and two priorities, between an input that
 files any that stand in no list and an output that takes, pauses and leaves room at any time. A
@@ -22,7 +22,7 @@ from .peek import Opened
 __all__ = ["MUTANTS", "PROOFS"]
 
 QPS = 4
-LATEST = 3  # cycles in which nobody is taken though somebody may be
+LATEST = 3  # cycles in which none is taken though one may be
 _DEPTH = 12
 _COVERED = 16
 

@@ -170,13 +170,13 @@ class RowsHarness(wiring.Component):
         """What is true of every row at all times."""
         State = self.layouts.State
         return [
-            # Nobody is parked who could send.
+            # None is parked that could send.
             (row.state != State.PARKED) | ~self.sends(row),
             ~row.changed | (row.state == State.WAITING),
         ]
 
     def promised(self, m: Module, did: Signal, commit: Any, before: Any) -> None:
-        """Who schedules knows the states; kinds beyond the last do not come."""
+        """The scheduler knows the states; kinds beyond the last do not come."""
         EventKind, State = self.layouts.EventKind, self.layouts.State
         for kind, state in (
             (EventKind.GRANT, State.READY),
@@ -225,7 +225,7 @@ class RowsHarness(wiring.Component):
         return granted
 
     def _states(self, m: Module, dut: Any, did: Signal, before: Any) -> None:
-        """Who waits is in the wheel, who is ready in a list; nobody is parked who could send."""
+        """One that waits is in the wheel, a ready one in a list; none is parked that could send."""
         EventKind, State = self.layouts.EventKind, self.layouts.State
         commit, row = dut.commit.payload, dut.commit.payload.row
         push, file = dut.o_push.payload, dut.o_file.payload
@@ -311,7 +311,7 @@ def _any_rows() -> RowsHarness:
 
 _CLAIM = (
     "only its own events change a row; grants need a backlog and an open window, are booked and "
-    "charged for; who is ready was due; nobody is lost"
+    "charged for; a ready one was due; none is lost"
 )
 PROOFS = (
     Proof("pace.rows", _rows, Mode.INDUCTION, FLUSHED, f"for ever: {_CLAIM}", quick=False),

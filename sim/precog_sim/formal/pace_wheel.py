@@ -74,7 +74,7 @@ class WheelHarness(wiring.Component):
         dut, past = self._dut, Past(m)
         m.submodules.dut = self._inside.inner.fragment
         inside = Signal(QPS)
-        cutting, still = Signal(), Signal()  # one is being taken out; nobody comes since `hold`
+        cutting, still = Signal(), Signal()  # one is being taken out; none comes since `hold`
         for n, links in enumerate(self._links):
             m.d.comb += links.garbage.eq(getattr(self, f"garbage{n}"))
         held = still | (self.hold & dut.quiet)
@@ -107,7 +107,7 @@ class WheelHarness(wiring.Component):
             Assert(~o.valid | inside.bit_select(o.payload, 1), "somebody who is in it"),
             Assert(~stood | (o.valid & (o.payload == past(o.payload, "payload"))), "and stays"),
             Assert(~dut.cut | cutting, "a cut is done for each that was asked for"),
-            Assert(~(still & self.hold) | ~o.valid, "nobody comes while it is quiet"),
+            Assert(~(still & self.hold) | ~o.valid, "none comes while it is quiet"),
         ]
         self._places(m, inside)
         self._registers(m, inside, cutting, still)
@@ -120,7 +120,7 @@ class WheelHarness(wiring.Component):
         return m
 
     def _places(self, m: Module, inside: Signal) -> None:
-        """Everybody who is in the wheel is in one place of it, and nobody else is in any."""
+        """Each queue pair of the wheel is in one place of it, and no other is in any."""
         inner = self._inside
         commands, queued, slots = inner.commands, inner.queued, inner.slots
         op, found, near, far = inner.op, inner.found, inner.given("near"), inner.given("far")
@@ -178,12 +178,12 @@ class WheelHarness(wiring.Component):
             Assert(~(taking & ~far_turn & (near.first != near.last)) | (read == near.last)),
             Assert(~(taking & far_turn & (far.first != far.last)) | (read == far.last)),
         ]
-        # While it is quiet nobody is on the way out.
+        # While it is quiet none is on the way out.
         detaching = Cat(one.detaches for one in op).any()
         calm = ~detaching & ~near.valid & ~Cat(there for there, _ in queued).any() & ~taking
         m.d.comb += [Assert(~(inner["quiet"] | still) | calm), Assert(~cutting | still)]
 
-        # Commands, a cut among them at most; nobody is filed while one is under way.
+        # Commands, a cut among them at most; none is filed while one is under way.
         head, any_command = commands.places[0], commands.count != 0
         cuts = [(commands.count > n) & one.cut for n, one in enumerate(commands.places)]
         filing = [inner["found"][0], inner["placed"], *(one.files for one in op)]

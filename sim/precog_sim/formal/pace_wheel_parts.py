@@ -107,7 +107,7 @@ class Inside:
     links : list of AnyRows
         Next, previous, slot of every queue pair.
     commands, waiting, coming : Fifo
-        Who shall be filed; lists of level 0 that have been taken off, and the first of them.
+        Queue pairs to be filed; lists of level 0 that have been taken off, and the first of them.
     slots : Rows
     """
 

@@ -78,7 +78,7 @@ def in_time(m: Module, past: Past, wheel: Inside, now: Value) -> None:
 
 
 def _level(m: Module, wheel: Inside, cursor: Value, placed: Value, *, far: bool) -> None:
-    """Who stands in a slot of a level is ahead of its cursor, or about to be given back by it.
+    """A queue pair in a slot of a level is ahead of its cursor, or about to be given back by it.
 
     Parameters
     ----------

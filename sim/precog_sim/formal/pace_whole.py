@@ -2,8 +2,8 @@
 
 What grant mode promises and is promised (`pace_rows`) holds here, too; beyond that, what
 `precog_hw.pace.whole` says of requests, answers, windows and their expiry, each event's effect on
-the row written out. From it follows that nobody wedges: who could send is never parked, and a
-window that is shut is open after two EXPIRE at the latest (`WindowExpiry` says so to everybody in
+the row written out. From it follows that none wedges: a queue pair that could send is never parked,
+and a window that is shut is open after two EXPIRE at the latest (`WindowExpiry` says so to all in
 turn while `shuts` and `opens`, which are proved here, say that a packet waits).
 """
 
@@ -110,7 +110,7 @@ class WholeHarness(RowsHarness):
             Assert(~answer | (after.answer == asked.size)),
             Assert(~(did & ~begins) | (after.known == (waits.known | counts)), "PSNs begin once"),
             Assert(~begins | ((after.request == 0) & (after.answer == 0) & ~after.known)),
-            # Nobody waits for ever: a mark at the first EXPIRE, an open window at the second.
+            # None waits for ever: a mark at the first EXPIRE, an open window at the second.
             Assert(~gone | ~after.shut, "what is in flight counts as gone"),
             Assert(~is_[kinds.EXPIRE] | ~after.shut | after.stale, "who waits is marked"),
             Assert(~(did & waits.stale & after.shut & ~after.stale) | (moves & (ahead != 0))),
@@ -164,7 +164,7 @@ MUTANTS = (
         _WHOLE,
         "after.stale.eq(shut & (expires | (waits.stale & ~c.moves)))",
         "after.stale.eq(shut & waits.stale & ~c.moves)",
-        "nobody who waits is marked",
+        "none that waits is marked",
     ),
     Mutant(
         "pace.whole-any",

@@ -72,7 +72,7 @@ MUTANTS = (
         PSCHED,
         "(new.judged >= JUDGED_MIN)",
         "(new.judged <= JUDGED_MIN)",
-        "a score is followed that nobody has judged",
+        "a score is followed that was not judged",
     ),
     Mutant(
         "psched.near",

@@ -191,6 +191,6 @@ MUTANTS = (
         _SOURCE,
         "less[bit] & (count != 0)",
         "less[bit]",
-        "nobody counts as many",
+        "none counts as many",
     ),
 )

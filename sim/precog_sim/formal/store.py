@@ -63,7 +63,7 @@ class FreeListHarness(wiring.Component):
         with m.Else():
             m.d.sync += idle.eq(0)
         m.d.comb += [
-            Assert(~dut.o.valid | ~out.bit_select(given, 1), "nobody has the cell that is offered"),
+            Assert(~dut.o.valid | ~out.bit_select(given, 1), "the cell that is offered is free"),
             Assert(
                 ~dut.ready | (dut.count + sum(out) == CELLS), "free cells and others are all cells"
             ),

@@ -1,4 +1,4 @@
-"""``python -m precog_sim.mutation [BLOCK ...]``: make mistakes, and list those nobody noticed."""
+"""``python -m precog_sim.mutation [BLOCK ...]``: make mistakes, list those that no test notices."""
 
 import argparse
 import json
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         tree = arguments.out.resolve() / "tree"
         for one in campaign(_ROOT, tree, block, arguments.count, arguments.seed):
             found.append(one)
-            said = f"by {one.by}" if one.by else one.why or "NOBODY NOTICED"
+            said = f"by {one.by}" if one.by else one.why or "NOT NOTICED"
             print(f"{one.file}:{one.line} {one.kind}: {said}", flush=True)
             if not one.by:
                 print(f"  - {one.old}\n  + {one.new}", flush=True)
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         (arguments.out / "summary.json").write_text(json.dumps(rows, indent=1) + "\n")
     left = [one for one in found if not one.ok]
     explained = sum(bool(one.why) for one in found)
-    print(f"{len(found)} mutants, {explained} explained, {len(left)} that nobody noticed")
+    print(f"{len(found)} mutants, {explained} explained, {len(left)} not noticed")
     return bool(left)
 
 

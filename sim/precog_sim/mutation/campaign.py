@@ -40,9 +40,9 @@ class Found:
     old, new : str
         The line or lines as they were, and as they are.
     by : str
-        Who noticed: a test, ``proof``, ``hangs``; empty if nobody did.
+        What noticed: a test, ``proof``, ``hangs``; empty if nothing did.
     why : str
-        Why nobody can, if that is known.
+        Why nothing can, if that is known.
     """
 
     block: str
@@ -121,7 +121,7 @@ def _lines(before: str, after: str, change: Change) -> tuple[str, str]:
 
 
 def _judged(tree: Path, block: Block, limit: float) -> tuple[str, float]:
-    """Who noticed something, and the tests' seconds."""
+    """What noticed a mutant, and the tests' seconds."""
     began = time.monotonic()
     test = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *block.tests]
     text, code = _run(test, tree, limit)

@@ -1,4 +1,4 @@
-"""Mutants that nobody can notice, and why: they do what the block does."""
+"""Mutants that no test can notice, and why: they do what the block does."""
 
 __all__ = ["EXPLAINED", "explanation"]
 
@@ -23,7 +23,7 @@ EXPLAINED: dict[tuple[str, str, str], str] = {
         "models/precog_models/packet/cps_rx.py",
         "return ShimFault.LENGTH, None, 0",
         "return ShimFault.LENGTH, None, 1",
-    ): "of a shim that is refused nobody asks whether its score was clamped",
+    ): "whether the score of a refused shim was clamped has no effect",
 }
 
 

@@ -62,7 +62,7 @@ _NO_PARAMETERS = np.zeros(1, np.dtype([("none", "f8")]))
 class LawSetup:
     """What the kernel needs of a plug-in; made by `CongestionControl.setup`.
 
-    `program` decides, with the record of its `parameters`; None: nobody does, or `function`.
+    `program` decides, with the record of its `parameters`; None: none does, or `function`.
     `ack_high`: in ns3 timing, hosts send acknowledgements even while they are paused, as the
     HPCC authors' code does under this law.
     """

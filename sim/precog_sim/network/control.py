@@ -49,8 +49,8 @@ class Cfg(IntEnum):
     SCORE_ECHO = 35  # scores act at home when they have come back
     SCORE_BUDGET = 36  # ticks
     TELL_MARKS = 37
-    QUEUE_FUNCTION = 38  # 0: nobody is told what send queues do
-    VISIT_FUNCTION = 39  # 0: nobody forecasts them
+    QUEUE_FUNCTION = 38  # 0: events of send queues are not passed on
+    VISIT_FUNCTION = 39  # 0: no forecasts
     VISIT_PS = 40
     RECEIVER_HANDLE = 41
     DEPTH_PS = 42  # spacing of the samples of queues; 0: none

@@ -32,7 +32,7 @@ def held_back(net: Net, kind: int, row: int, now: int) -> bool:
     if net.flow[f, FlowCol.JITTER_ALL] != 0:
         if net.rec[row, Rec.SIZE] == 0:
             return False
-        net.rec[row, Rec.SIZE] = 0  # it has been; nobody needs its size any more
+        net.rec[row, Rec.SIZE] = 0  # it has been; its size is not needed any more
         _postpone(net, f, row, now)
         return True
     if net.flow[f, FlowCol.HELD] != 0 or net.rec[row, Rec.SEQ] <= net.flow[f, FlowCol.SAMPLE_SEQ]:

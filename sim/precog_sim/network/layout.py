@@ -116,7 +116,7 @@ class LawCol(IntEnum):
 
 
 class ScoreSource(IntEnum):
-    """Who makes congestion scores."""
+    """Sources of congestion scores."""
 
     NONE = 0
     ORACLE = 1  # the switches' queues themselves

@@ -23,7 +23,7 @@ class Stock(IntEnum):
     """Words of the shared stock."""
 
     LOCK = 0
-    FRESH = 1  # the first record that nobody has had
+    FRESH = 1  # the first record that was never in use
     LISTS = 2  # lists of free records
     FIRST = 8  # their first records, from here on
 

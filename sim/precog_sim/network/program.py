@@ -239,7 +239,7 @@ def _rows(name: str, what: str, rows: Any, least: int) -> tuple[tuple[Any, ...],
 
 
 def _fields(name: str, what: str, rows: list[tuple[Any, ...]]) -> np.dtype[Any]:
-    """The record type of a table; one without rows has a field that nobody reads."""
+    """The record type of a table; one without rows has a field that is not read."""
     names = [row[0] for row in rows]
     twice = sorted({one for one in names if names.count(one) > 1})
     if twice:

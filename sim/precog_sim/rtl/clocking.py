@@ -51,13 +51,13 @@ def model_header(model: Path, prefix: str, *, once: bool = True, waves: bool = F
 
     Verilator finds a rising edge by comparing each clock with its value at the last evaluation, so
     a cycle normally costs two evaluations, one of which does nothing, and both look at all inputs
-    and clocks. Who knows which clocks rise can call what an edge does (``rising_edge``, the
-    generated ``eval_nba``) and what follows inputs (``follow_inputs``, ``eval_ico``) directly.
-    ``triggers_of`` asks Verilator's own comparison for the triggers of a clock, once. Only if
-    the clock has several names (a netlist) two evaluations it is. An input ``unit_clk`` has a clock
-    in each of its bits, for the units of the output ``active``. Without `once` combinational logic
-    may look like a loop and has to settle: two evaluations, then, too. With `waves` the model
-    writes what happens to a file.
+    and clocks. A caller that knows which clocks rise can call what an edge does (``rising_edge``,
+    the generated ``eval_nba``) and what follows inputs (``follow_inputs``, ``eval_ico``) directly.
+    ``triggers_of`` asks Verilator's own comparison for the triggers of a clock, once. Only if the
+    clock has several names (a netlist) two evaluations it is. An input ``unit_clk`` has a clock in
+    each of its bits, for the units of the output ``active``. Without `once` combinational logic may
+    look like a loop and has to settle: two evaluations, then, too. With `waves` the model writes
+    what happens to a file.
     """
     root = f"{prefix}___024root"
     header = (model / f"{root}.h").read_text()

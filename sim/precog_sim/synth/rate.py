@@ -116,7 +116,7 @@ RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
     "core-forecast": _core_forecast,
 }
 
-#: Queue pairs of a block when nobody says how many. 64 sets are a model of either kind for each of
+#: Queue pairs of a block by default. 64 sets are a model of either kind for each of
 #: 32; contexts of 64 with both do not fit in addition (217 block RAMs of 208).
 QPS = {name: 1024 for name in RATE_BLOCKS} | {
     "core-forecast": 32,

@@ -1,6 +1,6 @@
 """The mesh without Zenoh: the same messages between the same objects, with delays and cuts.
 
-    publish ─► everybody who subscribes to the key, the publisher as well
+    publish ─► all subscribers of the key, the publisher as well
     ask     ─► one's own router, or any other router ─► answer ─► second question ─► answer
 
 A port counts bytes as `precog_fleet.mesh.Mesh` does. Whatever arrives waits until its member's

@@ -55,7 +55,7 @@ _EVENTS: Sequence[tuple[str, tuple[str, str], _Form]] = (
     ),
     ("... and knows all members, s", ("newcomer", "members_s"), _seconds),
     ("... received for that, KB", ("newcomer", "members_bytes"), _kilobytes),
-    ("everybody knows the newcomer, s", ("newcomer", "known_to_all_s"), _seconds),
+    ("all know the newcomer, s", ("newcomer", "known_to_all_s"), _seconds),
     ("racks that are cut off", ("cut", "racks"), str),
     ("... for so long, s", ("cut", "length_s"), _seconds),
     ("destinations with an answer there, before", ("cut", "answered_before"), _share),

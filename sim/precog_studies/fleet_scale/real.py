@@ -120,7 +120,7 @@ class Real:
         return self._seat(self._member(name, "agent"), self.fleet.agents, self._stack).agent
 
     def turn(self) -> None:
-        """A turn of everybody."""
+        """A turn of all members."""
         for seat in self.agents.values():
             began = time.thread_time()
             seat.agent.step(now_ms())
@@ -132,8 +132,8 @@ class Real:
         time.sleep(_IDLE_S)
 
     def settled(self) -> bool:
-        """Whether everybody knows everybody, and routers hold what their racks follow."""
-        everybody = self.fleet.agents + self.fleet.racks
+        """Whether all members know all, and routers hold what their racks follow."""
+        members = self.fleet.agents + self.fleet.racks
         stores = [seat.agent.store for seat in self.agents.values()]
         stores += [router.store for router in self.routers]
         heard = all(
@@ -141,7 +141,7 @@ class Real:
             for seat in self.agents.values()
             for key in seat.agent.keys
         )
-        return heard and all(len(store.members) == everybody for store in stores)
+        return heard and all(len(store.members) == members for store in stores)
 
     def __enter__(self) -> Self:
         return self
@@ -221,13 +221,13 @@ def measured(folder: Path, fleet: Fleet, timing: Timing, seconds: float) -> dict
 def _joined(real: Real) -> dict[str, float | None]:
     began = time.monotonic()
     host = real.newcomer()
-    everybody = real.fleet.agents + real.fleet.racks + 1
+    members = real.fleet.agents + real.fleet.racks + 1
     twin = real.agents["a0"].agent.store
     waits: dict[str, Callable[[], bool]] = {
         "destinations_s": lambda: all(
             host.store.voices(key) >= twin.voices(key) > 1 for key in host.keys
         ),
-        "members_s": lambda: len(host.store.members) == everybody,
+        "members_s": lambda: len(host.store.members) == members,
         "known_to_all_s": lambda: all(
             host.identity.name in seat.agent.store.members for seat in real.agents.values()
         ),

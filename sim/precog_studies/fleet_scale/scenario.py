@@ -124,14 +124,14 @@ def _newcomer(simulation: Simulation, times: Course) -> dict[str, Any]:
     host = simulation.add(number, new=True)
     port, name = simulation.ports[number], host.identity.name
     began = simulation.engine.us
-    everybody = simulation.fleet.agents + simulation.fleet.racks + 1
+    members = simulation.fleet.agents + simulation.fleet.racks + 1
     other = next(one for n, one in simulation.hosts.items() if n != number)
     stores = [one.gossip.store for one in (*simulation.routers, *simulation.ports.values())]
     waits: dict[str, Callable[[], bool]] = {
         "destinations_s": lambda: all(
             host.store.voices(key) >= other.store.voices(key) for key in host.keys
         ),
-        "members_s": lambda: len(host.store.members) == everybody,
+        "members_s": lambda: len(host.store.members) == members,
         "known_to_all_s": lambda: all(name in store.members for store in stores),
     }
     found: dict[str, Any] = {}
@@ -189,8 +189,8 @@ def _cut(simulation: Simulation, times: Course) -> dict[str, Any]:
     simulation.fabric.heal()
     began = simulation.engine.us
     possible = _possible(simulation, there, revoked)
-    everybody = [*simulation.routers, *simulation.ports.values()]
-    alive = [port for port in everybody if not port.dead]
+    members = [*simulation.routers, *simulation.ports.values()]
+    alive = [port for port in members if not port.dead]
     waits: dict[str, Callable[[], bool]] = {
         "answers_s": lambda: _answered(simulation, there) >= possible,
         "revoked_s": lambda: _revoked(alive, f"a{revoked}"),

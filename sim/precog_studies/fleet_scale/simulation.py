@@ -2,7 +2,7 @@
 
 Agents outside of the sample are *shadows*: of them only those records are made that somebody in the
 sample follows, at the time and with the bytes that the agent itself would make them. What a shadow
-would receive touches nobody else: agents exchange records with their own router alone, and routers
+would receive touches no other: agents exchange records with their own router alone, and routers
 exchange memberships and rollouts alone. So a router of a rack that is not in the sample takes part
 in these exchanges, and holds no reports. `tests/studies` compare a sample with a full run.
 """
@@ -34,7 +34,7 @@ __all__ = ["Simulation"]
 
 _TURN_US = 100_000  # an agent's and a router's turn, when nothing comes
 _YEAR_MS = 365 * 86_400_000
-_parsed = lru_cache(8192)(parse_body)  # a frame says the same to everybody
+_parsed = lru_cache(8192)(parse_body)  # a frame says the same to all
 
 
 class _Key:
@@ -70,7 +70,7 @@ class _Mouth:
         return False
 
     def follow(self, interest: object) -> None:
-        """Nobody sends it anything."""
+        """It gets no messages."""
 
 
 class Simulation:
@@ -191,7 +191,7 @@ class Simulation:
         return random.Random(f"{self.fleet.seed} {name}")
 
     def _rack(self, n: int) -> Rack:
-        """A router; outside of the sample without health and skill, which it tells nobody."""
+        """A router; outside of the sample without health and skill, which it keeps to itself."""
         name = f"r{n}"
         gossip = Gossip(self._knowing(), HELD if n in self.sample else LASTING, LASTING)
         gossip.settled = True
@@ -202,7 +202,7 @@ class Simulation:
         return rack
 
     def add(self, agent: int, *, new: bool = False) -> Host:
-        """An agent of the sample; a new one knows nobody but itself."""
+        """An agent of the sample; a new one knows itself alone."""
         name, rack = f"a{agent}", agent // self.fleet.rack if not new else min(self.sample)
         store = self.store() if new else self._knowing()
         if new:

@@ -13,7 +13,7 @@ __all__ = ["Fleet"]
 
 @dataclass(frozen=True)
 class Fleet:
-    """Who there is.
+    """Members of the fleet.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Fleet:
     peers : int
         Destinations of an agent within its job.
     servers : int
-        Destinations that everybody may use.
+        Destinations that all may use.
     used : int
         Servers that an agent uses.
     seed : int

@@ -48,7 +48,7 @@ def init(
 
 @app.command()
 def renew(folder: _Folder, keys: _Keys, json_: JsonOption = False) -> None:
-    """Sign again what expires soon: members refuse a repository that nobody renews."""
+    """Sign again what expires soon: members refuse a repository that is not renewed."""
     with needs():
         from ..clock import now_ms
         from ..repository import Repository

@@ -72,7 +72,7 @@ def revoke(
     ] = False,
     json_: JsonOption = False,
 ) -> None:
-    """Revoke a member: from now on nobody believes what it has signed."""
+    """Revoke a member: from now on no member believes what it has signed."""
     with needs():
         from ..authority import Authority
         from ..clock import now_ms

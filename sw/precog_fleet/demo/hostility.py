@@ -1,4 +1,4 @@
-"""Records that nobody may believe, sent over the real mesh by one of its members.
+"""Records that no member may believe, sent over the real mesh by one of its members.
 
 The link's certificate is a member's own, so that the mesh carries all of it; signatures and bounds
 are what is left to refuse it.
@@ -69,7 +69,7 @@ class Hostility:
         yield "signed by a stranger's key", sealed(self._record(self._victim, now), stranger)
         yield "in the name of another", sealed(self._record(self._victim, now))
         yield "changed on its way", genuine.frame[:-1] + bytes([genuine.frame[-1] ^ 1])
-        yield "of nobody", sealed(self._record("mallory", now), stranger)
+        yield "of a stranger", sealed(self._record("mallory", now), stranger)
         yield "replayed", sealed(self._record(self._bad, now, version=1))
         yield "expired", sealed(self._record(self._bad, now - 2 * _HOUR_MS))
         yield "of the future", sealed(self._record(self._bad, now + _HOUR_MS))

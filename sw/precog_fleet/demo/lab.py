@@ -168,7 +168,7 @@ class Lab:
             self._stack = opening.pop_all()
 
     def turn(self, periods: int | None = None) -> list[str]:
-        """A turn of everybody, after this many periods of traffic; what the trainer did."""
+        """A turn of all members, after this many periods of traffic; what the trainer did."""
         for name, process in self.agents.items():
             self.cards[name].run(self.pace.periods if periods is None else periods)
             process.agent.step(now_ms(), 0.0)
@@ -178,7 +178,7 @@ class Lab:
         return events
 
     def connected(self) -> bool:
-        """Whether everybody has a session, and the trainer knows all agents."""
+        """Whether all members have a session, and the trainer knows all agents."""
         links = [process.uplink for process in self.agents.values()]
         up = all(link.mesh is not None for link in [*links, self.node.uplink])
         return up and set(self.node.rollouts.agents()) == set(self.agents)

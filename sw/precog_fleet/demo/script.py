@@ -129,7 +129,7 @@ class Demo:
             self._drift()
             rollback_s = self._bad()
             forged = self._lies()
-            self._until("everybody has heard everything", self._quiet, periods=0)
+            self._until("all members have heard everything", self._quiet, periods=0)
             found = {
                 "agents": len(lab.agents),
                 "lost_records": self.watch.lost_records(),

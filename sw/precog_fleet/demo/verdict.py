@@ -61,7 +61,7 @@ def failures(found: Mapping[str, Any]) -> list[str]:
     if forged["refused"] < forged["sent"]:
         wrong.append(f"refused forgeries must be {forged['sent']}, not {forged['refused']}")
     if not found["converge_s"]["reports"]:
-        wrong.append("reports must have reached everybody, but none was seen to")
+        wrong.append("reports must have reached all members, but none was seen to")
     if found["bad_release_ran"]:
         wrong.append("bad release must run on no card, but ran")
     return wrong

@@ -91,7 +91,7 @@ class Watch:
         self._new()  # what was said before has no time that could be measured
 
     def look(self) -> None:
-        """Note what has been said, and what everybody has heard."""
+        """Note what has been said, and what all members have heard."""
         now = now_ms()
         stores = self._followers()
         self._way += self._new()

@@ -25,7 +25,7 @@ def serve(
         typer.Option(help="Obey only clients that have the token in this file; made if missing."),
     ] = None,
     no_token: Annotated[
-        bool, typer.Option("--no-token", help="Obey everybody who reaches --bind's address.")
+        bool, typer.Option("--no-token", help="Obey all that reach --bind's address.")
     ] = False,
     hold: Annotated[
         float,
@@ -58,7 +58,7 @@ def serve(
     if token_file is None and not no_token and not _is_loopback(bind):
         raise ValueError(
             f"bind must be an address of this host alone, not {bind}, without a token: give "
-            "--token-file, or --no-token to obey everybody who reaches it"
+            "--token-file, or --no-token to obey all that reach it"
         )
     if token_file is not None and not token_file.exists():
         make_token(token_file)

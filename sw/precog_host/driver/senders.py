@@ -28,7 +28,7 @@ class SendersParameters:
 
 @dataclass(frozen=True)
 class Sending:
-    """Who sends to the device now."""
+    """The queue pairs that send to the device now."""
 
     count: int  #: queue pairs
     level: int  #: binary logarithm of it, rounded up, 0..15

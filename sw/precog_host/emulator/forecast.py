@@ -35,7 +35,7 @@ class EmulatedForecast:
     ----------
     counters : EmulatedCounters
     use : callable
-        Gets every forecast, `contract.FORECAST_FIELDS`; by default nobody does.
+        Gets every forecast, `contract.FORECAST_FIELDS`; none by default.
     """
 
     def __init__(self, file: RegisterFile, nic: GoldenNic, changed: Callable[[], None]) -> None:
@@ -74,7 +74,7 @@ class EmulatedForecast:
         self._count_head(bool(config["model_enable"]), config["model_slot"], HeadKind.RTT)
 
     def to_tell(self, qp: int) -> int:
-        """Score that PSCHED of the queue pair is to be told now; -1: nothing, or nobody."""
+        """Score for the queue pair's PSCHED now; -1: none."""
         value = self._nic.take_score(qp)
         return value if self._nic.configuration(qp)["psched"] else -1
 

@@ -31,7 +31,7 @@ class EmulatedProfiler:
     ----------
     profiler : Profiler
     use : callable
-        Gets every sample; by default nobody does.
+        Gets every sample; none by default.
     order : sequence of int
         Queue pairs as they have their turns when time passes; the gateware begins anywhere.
     """

@@ -110,7 +110,7 @@ def test_what_nobody_notices_is_listed(
         (6, "return a + 1", ""),
         (6, "return a - 2", ""),
     ]
-    assert "4 mutants, 0 explained, 2 that nobody noticed" in capsys.readouterr().out
+    assert "4 mutants, 0 explained, 2 not noticed" in capsys.readouterr().out
     assert (repository / "hw/toy.py").read_text().count("a + 1") == 1
 
 

@@ -97,7 +97,7 @@ def _rollout(fleet: Fleet) -> Picture:
         axis.set_ylim(len(agents) - 0.4, -0.6)
         step = max(1, -(-len(agents) // (6 if narrow else 10)))
         axis.set_yticks(range(0, len(agents), step), agents[::step])
-        axis.set_title("Who runs what", pad=20)
+        axis.set_title("Releases by member", pad=20)
         axis.set_xlabel("time (s)")
         _time(fleet, axis, narrow, words=False)
         for n, name in enumerate([name for name in MARKS if name in fleet.marks], 1):
