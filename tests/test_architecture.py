@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,31 @@ def test_arrows(package: str) -> None:
     assert [text for path in files for text in violations(path)] == []
 
 
+def circle(arrows: dict[str, set[str]]) -> list[str]:
+    """A circle of modules that import each other; empty if there is none."""
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_module_imports_itself() -> None:
+    """Imports for type checkers and those inside functions count, too."""
+    files = [path for folder in PACKAGES.values() for path in folder.rglob("*.py")]
+    names = {module_name(path) for path in files}
+    arrows = {}
+    for path in files:
+        reached = {name if name in names else name.rpartition(".")[0] for _, name in imports(path)}
+        arrows[module_name(path)] = (reached & names) - {module_name(path)}
+    assert len(arrows) > 500
+    assert circle(arrows) == []
+
+
+def test_a_circle_is_found() -> None:
+    assert set(circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})) == {"a", "b", "c"}
+
+
 def test_the_spec_needs_the_standard_library_only() -> None:
     for file in sorted(PACKAGES["precog_spec"].rglob("*.py")):
         foreign = {module.split(".")[0] for _, module in imports(file)} - sys.stdlib_module_names
@@ -99,7 +125,7 @@ def test_the_spec_needs_the_standard_library_only() -> None:
 
 
 def test_compiled_code_goes_through_one_place() -> None:
-    """Nobody compiles with numba's own cache; compiled code calls what its folder stands for."""
+    """Numba's own cache is not used; compiled code calls what its folder stands for."""
     jit = "precog_models.jit"
     for name, folder in PACKAGES.items():
         for path in folder.rglob("*.py"):

@@ -33,13 +33,13 @@ from .driver.senders import SendersDriver
 from .driver.trace import TraceDriver
 from .driver.watchdog import WatchdogDriver
 from .driver.wire import WireDriver
+from .opening import open_transport
 from .registers import Registers
 from .transport import (
     DeviceError,
     SampleTransport,
     SharedTransport,
     Transport,
-    open_transport,
 )
 
 __all__ = ["Device"]
@@ -214,7 +214,7 @@ class Device:
         """
         if not 0 <= number < self.sizes.qps:
             raise ValueError(f"QP must be in 0..{self.sizes.qps - 1}, not {number!r}")
-        return Qp(self, number)
+        return Qp(self.registers, self.qp_window, self.law, number)
 
     def decide(self, samples: NDArray[np.int64]) -> NDArray[np.int64]:
         """Give samples [n, 3] to a device that takes them from the host; decisions [m, 8].

@@ -67,7 +67,7 @@ def _once(numbers: list[int] | None) -> list[int] | None:
 
 
 def _transports(incomplete: str) -> list[str]:
-    from .transport import transport_names
+    from .opening import transport_names
 
     names = [f"{name}:" for name in transport_names()]
     return [name for name in names if name.startswith(incomplete)]

@@ -2,12 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from .transport import DeviceError
-
-if TYPE_CHECKING:
-    from .registers import Registers
 
 __all__ = ["Snapshots"]
 
@@ -15,15 +12,28 @@ _BUSY_READS = 10_000  # polls before a snapshot counts as hung
 _MOST = 1000  # snapshots until one must be of an idle device
 
 
+class FieldAccess(Protocol):
+    """Registers by name: the part of `Registers` that snapshots need."""
+
+    def fields(self, block: str, name: str) -> dict[str, int]:
+        """Fields of a register."""
+
+    def entry(self, block: str, table: str, index: int, name: str) -> dict[str, int]:
+        """Fields of a table's register."""
+
+    def write_fields(self, block: str, name: str, **values: int) -> None:
+        """Write a register."""
+
+
 class Snapshots:
     """A device's counters, read from snapshots.
 
     Parameters
     ----------
-    registers : Registers
+    registers : FieldAccess
     """
 
-    def __init__(self, registers: "Registers") -> None:
+    def __init__(self, registers: FieldAccess) -> None:
         self._registers = registers
         self._holds = False
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from precog_host.emulator.device import Emulator
 from precog_host.emulator.opening import open_emulator
+from precog_host.opening import open_transport
 from precog_host.pci import PciTransport
 from precog_host.serve import EtherboneServer, TransportBus
-from precog_host.transport import BusError, Transport, open_transport
+from precog_host.transport import BusError, Transport
 from precog_models.bridge.uartbone import UartBridge
 from precog_spec.frames.bridge import TIMEOUT_MS
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from precog_host import transport
+from precog_host import opening
 from precog_host.device import Device
 from precog_host.emulator.device import Emulator
 from precog_host.emulator.opening import open_emulator
@@ -59,7 +59,7 @@ def random_samples(seed: int, n: int, qps: list[int]) -> np.ndarray:
 def keep_emulator(monkeypatch: pytest.MonkeyPatch, argument: str) -> Emulator:
     """Let every ``emu:`` be one device, which keeps its state between commands."""
     emulator = open_emulator(argument)
-    monkeypatch.setattr(transport, "_BUILT_IN", {"emu": lambda _: emulator})
+    monkeypatch.setattr(opening, "_BUILT_IN", {"emu": lambda _: emulator})
     return emulator
 
 

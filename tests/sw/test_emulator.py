@@ -9,7 +9,8 @@ import pytest
 
 from precog_host.device import Device
 from precog_host.emulator.device import Emulator
-from precog_host.transport import BusError, DeviceError, SampleTransport, open_transport
+from precog_host.opening import open_transport
+from precog_host.transport import BusError, DeviceError, SampleTransport
 from precog_spec.config import NicConfig
 from precog_spec.contract import HEADER_OFFSET, IMAGE_BYTES
 from precog_spec.registers.counters import COUNTERS

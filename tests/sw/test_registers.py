@@ -7,8 +7,9 @@ import pytest
 from precog_host.device import Device
 from precog_host.emulator.device import Emulator
 from precog_host.emulator.opening import open_emulator
+from precog_host.opening import open_transport, transport_names
 from precog_host.registers import Registers
-from precog_host.transport import BusError, DeviceError, open_transport, transport_names
+from precog_host.transport import BusError, DeviceError
 from precog_spec.config import NicConfig
 
 

@@ -16,8 +16,9 @@ import pytest
 from tests.command_line import ran
 
 from precog_host.device import Device
+from precog_host.opening import open_transport
 from precog_host.sealing import Refusal, Seal
-from precog_host.transport import DeviceError, open_transport
+from precog_host.transport import DeviceError
 from precog_host.udp import TOKEN_FILE, UdpTransport
 from precog_models.bridge.etherbone import Record, decode, encode
 from precog_spec.frames.bridge import BRIDGE_ID, Status, Window

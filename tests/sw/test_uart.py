@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from precog_host.transport import BusError, DeviceError, open_transport
+from precog_host.opening import open_transport
+from precog_host.transport import BusError, DeviceError
 from precog_host.uart import UartTransport
 
 from .links import SCRATCH, LoggedCard, serial_peer

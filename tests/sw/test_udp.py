@@ -5,8 +5,9 @@ import time
 
 import pytest
 
+from precog_host.opening import open_transport
 from precog_host.serve import EtherboneServer
-from precog_host.transport import DeviceError, open_transport
+from precog_host.transport import DeviceError
 from precog_host.udp import UdpTransport
 from precog_models.bridge.etherbone import Record, decode, encode
 from precog_spec.frames.bridge import Window

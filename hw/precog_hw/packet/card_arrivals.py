@@ -1,7 +1,5 @@
 """What a packet that arrived leaves: an echo, an arrival, and the collector's T1 and T3."""
 
-from typing import TYPE_CHECKING
-
 from amaranth.hdl import Module, Signal
 
 from precog_hw.measure.layouts import answer_layout
@@ -9,11 +7,9 @@ from precog_hw.measure.rtt_collector import RttCollector
 from precog_spec.frames.cps import TICKS_FACTOR_BITS, ticks_factor
 from precog_spec.frames.opcodes import CNP, RELIABLE_REQUESTS, SOLICITED_ALWAYS
 
+from .card_ports import CardPorts
 from .cps_slots import CpsSlots
 from .trust import Trust
-
-if TYPE_CHECKING:
-    from .card import Card
 
 __all__ = ["attach_arrivals"]
 
@@ -22,7 +18,7 @@ _BECN = 14  # of the two bytes of the BTH that hold it
 
 def attach_arrivals(
     m: Module,
-    card: "Card",
+    card: CardPorts,
     trust: Trust,
     slots: CpsSlots,
     collector: RttCollector,

@@ -3,8 +3,6 @@
 `taken` is the cycle in which `Trust` hands a record over.
 """
 
-from typing import TYPE_CHECKING
-
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import connect, flipped
@@ -19,6 +17,7 @@ from precog_spec.frames.cps import SCORE_NONE
 from precog_spec.frames.headers import Ecn
 
 from .card_options import ANSWERED
+from .card_ports import CardPorts
 from .cps_slots import DESTINATIONS, CpsSlots, slot_config_layout
 from .notification import NotificationPoint
 from .senders import Senders
@@ -26,13 +25,12 @@ from .senders_told import SendersTold
 from .trust import Trust
 from .tx_path import TxPath
 
-if TYPE_CHECKING:
-    from .card import Card
-
 __all__ = ["attach_destinations", "attach_notification", "attach_senders"]
 
 
-def attach_notification(m: Module, card: "Card", tx: TxPath, trust: Trust, taken: Signal) -> None:
+def attach_notification(
+    m: Module, card: CardPorts, tx: TxPath, trust: Trust, taken: Signal
+) -> None:
     """CE marks of packets become CNPs, which take turns with those of the transport."""
     options = card.options
     m.submodules.notification = point = NotificationPoint(
@@ -60,7 +58,7 @@ def attach_notification(m: Module, card: "Card", tx: TxPath, trust: Trust, taken
 
 
 def attach_senders(
-    m: Module, card: "Card", tx: TxPath, trust: Trust, taken: Signal, collector: RttCollector
+    m: Module, card: CardPorts, tx: TxPath, trust: Trust, taken: Signal, collector: RttCollector
 ) -> list[stream.Interface]:
     """Counts the card's senders, and carries the receivers' counts out of shims.
 
@@ -94,7 +92,12 @@ def attach_senders(
 
 
 def attach_destinations(
-    m: Module, card: "Card", trust: Trust, taken: Signal, collector: RttCollector, slots: CpsSlots
+    m: Module,
+    card: CardPorts,
+    trust: Trust,
+    taken: Signal,
+    collector: RttCollector,
+    slots: CpsSlots,
 ) -> None:
     """Statistics; the collector names the slot, the answer's path knows the destination."""
     options = card.options

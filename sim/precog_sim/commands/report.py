@@ -18,7 +18,7 @@ def report(
     json_: JsonOption = False,
 ) -> None:
     """Write report.html into a demo's folder of results, or fleet.html into a fleet's."""
-    from precog_sim.report.fleet import render_fleet
+    from precog_sim.report.fleet_page import render_fleet
     from precog_sim.report.page import render
 
     path = render(folder) if fleet is None else render_fleet(fleet)

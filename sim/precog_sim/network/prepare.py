@@ -14,7 +14,7 @@ from precog_sim.network.configuration import configuration
 from precog_sim.network.congestion import CongestionControl, LawSetup, LinkFacts
 from precog_sim.network.crew import STEP_PS
 from precog_sim.network.fault_tables import fault_tables
-from precog_sim.network.hints import hint_tables
+from precog_sim.network.hint_tables import hint_tables
 from precog_sim.network.law_tables import Laws
 from precog_sim.network.layout import FlowCol, Telemetry
 from precog_sim.network.memory import LINE, lined

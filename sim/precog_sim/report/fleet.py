@@ -7,10 +7,8 @@ from typing import Any
 
 from precog_sim.report.codec import decode
 
-__all__ = ["FLEET_FILE", "Fleet", "Gain", "Spot", "Step", "render_fleet"]
+__all__ = ["Fleet", "Gain", "Spot", "Step"]
 
-FLEET_FILE = "fleet.html"
-TEMPLATE_FILE = "fleet.html.j2"
 #: Marks of the demo that divide its course, in words.
 MARKS = {
     "first job": "first models are trained",
@@ -218,36 +216,3 @@ def _fleet(data: dict[str, Any]) -> Fleet:
 def _numbered(item: tuple[str, Any]) -> tuple[int, str]:
     """host2 comes before host10."""
     return len(item[0]), item[0]
-
-
-def render_fleet(path: Path) -> Path:
-    """Write ``fleet.html`` into the folder of the demo's file.
-
-    Returns
-    -------
-    Path
-        The page.
-
-    Raises
-    ------
-    OSError, ValueError
-        As `Fleet.read`.
-    """
-    from precog_sim.report.figures.fleet import draw_fleet, role_of
-    from precog_sim.report.templates import rendered
-
-    fleet = Fleet.read(path)
-    names = {release: f"release {release}" for release in fleet.releases} | {0: "as shipped"}
-    rtts = [rtt for spot in fleet.spots for rtt in spot.rtt_us]
-    context = {
-        "f": fleet,
-        "fig": draw_fleet(fleet),
-        "marks": MARKS,
-        "releases": [(names[one], role_of(fleet, one), "area") for one in fleet.releases],
-        "least": min(rtts, default=None),
-        "most": max(rtts, default=None),
-        "source": path.name,
-    }
-    page = path.with_name(FLEET_FILE)
-    page.write_text(rendered(TEMPLATE_FILE, context), encoding="utf-8")
-    return page

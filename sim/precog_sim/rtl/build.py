@@ -14,6 +14,7 @@ done to its text, for speed and with no change of meaning (a test compares both 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 
 from precog_hw.activity import ALWAYS, OPTIONAL, UNITS
@@ -106,14 +107,12 @@ def verilog_library(
     VerilateError
         A tool of the build is missing or failed, or the text has no module `TOP`.
     """
-    from .library import harness_source
-
     headers = {"fields.h": fields_header()}
     if queue_bits:
         headers["queue_fields.h"] = queue_fields_header(queue_bits)
     return shared_library(
         verilog if plain else prepared(verilog),
-        harness_source(queues=queue_bits > 0),
+        _harness(queues=queue_bits > 0),
         headers,
         top=TOP,
         label=label,
@@ -191,3 +190,10 @@ def _own_gated(text: str, part: str, clock: str) -> tuple[str, int]:
     name = re.escape(f"\\{TOP}.{part} " if part else _INNER.format(TOP))
     module = re.compile(rf"^module {name}\s*\(.*?^endmodule", re.M | re.S)
     return module.subn(lambda found: _OWN.sub(f"always @(posedge {clock})", found[0]), text)
+
+
+def _harness(*, queues: bool) -> str:
+    """The C++ harness' text (package data); `queues`: for a NIC that watches send queues."""
+    names = ["harness.cpp", *(["harness_queues.cpp"] if queues else [])]
+    files = resources.files(__package__)
+    return "".join(files.joinpath(name).read_text() for name in names)

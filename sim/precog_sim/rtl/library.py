@@ -6,7 +6,6 @@ Latency of a call from numba through `address` is the RTL's own: no Python runs 
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from precog_spec.config import NicConfig
 from .build import nic_library
 from .fields import DECISION_NAMES, EVENT_NAMES, SAMPLE_NAMES
 
-__all__ = ["Batch", "NicLibrary", "RtlError", "RtlNic", "harness_source"]
+__all__ = ["Batch", "NicLibrary", "RtlError", "RtlNic"]
 
 _I64 = ctypes.c_int64
 _P64 = ctypes.POINTER(ctypes.c_int64)
@@ -41,13 +40,6 @@ _ERRORS = {
 
 class RtlError(RuntimeError):
     """The RTL broke its contract; the message says how."""
-
-
-def harness_source(*, queues: bool = False) -> str:
-    """The C++ harness' text (package data); `queues`: with what a NIC needs that watches them."""
-    names = ["harness.cpp", *(["harness_queues.cpp"] if queues else [])]
-    files = resources.files(__package__)
-    return "".join(files.joinpath(name).read_text() for name in names)
 
 
 @dataclass(frozen=True)

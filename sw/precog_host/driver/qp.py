@@ -1,18 +1,17 @@
 """A queue pair of a device in real units: its configuration and its last decision."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 from precog_models.presets import law_preset
 from precog_spec.contract import PROGRAM_ALGORITHM, Algorithm, Flag
 from precog_spec.registers.model import Field
 from precog_spec.registers.qp import QP_CONFIG, QP_STATUS
 
+from ..registers import Registers
 from ..units import from_real, to_real
 from .law import STANDARD, LawDriver
-
-if TYPE_CHECKING:
-    from ..device import Device
+from .qp_window import QpWindow
 
 __all__ = ["Qp", "QpChanges", "QpStatus"]
 
@@ -98,10 +97,23 @@ class QpChanges(TypedDict, total=False):
 
 
 class Qp:
-    """One queue pair of a device."""
+    """One queue pair of a device.
 
-    def __init__(self, device: "Device", number: int) -> None:
-        self._device = device
+    Parameters
+    ----------
+    registers : Registers
+    window : QpWindow
+        The device's; queue pairs share it.
+    law : LawDriver or None
+        Of its law engine, if it has one.
+    number : int
+    """
+
+    def __init__(
+        self, registers: Registers, window: QpWindow, law: LawDriver | None, number: int
+    ) -> None:
+        self._registers, self._window, self._law = registers, window, law
+        self._tick_ps = registers.identity.tick_ps
         self.number = number
 
     def configure(self, *, clear: bool = True, **changes: Unpack[QpChanges]) -> None:
@@ -137,26 +149,25 @@ class Qp:
         ValueError, DeviceError
             As `configure`.
         """
-        device = self._device
-        device.qp_window.command(self.number, "fetch")
+        self._window.command(self.number, "fetch")
         config: dict[str, int] = {}
         for register in QP_CONFIG:
-            config |= device.registers.fields("QP", register.name)
+            config |= self._registers.fields("QP", register.name)
         preset, algorithm = changes.get("preset"), changes.get("algorithm")
         target_us, follow_base = changes.get("target_us"), changes.get("follow_base")
         model_slot = changes.get("model_slot")
         if preset is not None:
-            config |= law_preset(preset).configuration(device.tick_ps)
+            config |= law_preset(preset).configuration(self._tick_ps)
         if algorithm is not None:
-            config["algorithm"] = _algorithm(algorithm, device.law)
+            config["algorithm"] = _algorithm(algorithm, self._law)
         if target_us is not None:
             config["target_mode"] = 0
         if follow_base is not None:
             config["target_mode"] = int(follow_base)
         if model_slot is not None:
-            if not 0 <= model_slot < device.sizes.sets:
+            if not 0 <= model_slot < self._registers.sizes.sets:
                 raise ValueError(
-                    f"model slot must be in 0..{device.sizes.sets - 1}, not {model_slot!r}"
+                    f"model slot must be in 0..{self._registers.sizes.sets - 1}, not {model_slot!r}"
                 )
             config |= {"model_slot": model_slot, "model_enable": 1}
         for name, flag in (
@@ -169,10 +180,10 @@ class Qp:
             if flag is not None:
                 config[name] = int(flag)
         if config["win"] and config["algorithm"] > Algorithm.PREDPID:
-            law = _algorithm_name(config["algorithm"], device.law)
+            law = _algorithm_name(config["algorithm"], self._law)
             raise ValueError(f"win must be off with {law}: it has no window limit")
         promises = {name: config[name] for name in ("psched", "sla_priority", "sla_latency")}
-        if any(promises.values()) and not device.sizes.laws:
+        if any(promises.values()) and not self._registers.sizes.laws:
             raise ValueError(
                 "psched must be off on this device (laws=0), and all that belongs to it"
             )
@@ -185,9 +196,9 @@ class Qp:
             ("init_rate", changes.get("init_gbps")),
         ):
             if value is not None:
-                config[name] = from_real(_QP_FIELDS[name], value, device.tick_ps)
+                config[name] = from_real(_QP_FIELDS[name], value, self._tick_ps)
         low, first, high = (
-            to_real(_QP_FIELDS[name], config[name], device.tick_ps)
+            to_real(_QP_FIELDS[name], config[name], self._tick_ps)
             for name in ("min_rate", "init_rate", "max_rate")
         )
         if config["enable"] and not high:
@@ -209,37 +220,35 @@ class Qp:
         DeviceError
             The device refused.
         """
-        device = self._device
-        if device.law is not None and config["algorithm"] >= PROGRAM_ALGORITHM:
-            device.law.fulfil(config["algorithm"] - PROGRAM_ALGORITHM)
+        if self._law is not None and config["algorithm"] >= PROGRAM_ALGORITHM:
+            self._law.fulfil(config["algorithm"] - PROGRAM_ALGORITHM)
         for register in QP_CONFIG:
-            device.registers.write_fields(
+            self._registers.write_fields(
                 "QP", register.name, **{f.name: config[f.name] for f in register.fields}
             )
-        device.qp_window.command(self.number, "apply", *(["clear"] if clear else []))
+        self._window.command(self.number, "apply", *(["clear"] if clear else []))
 
     def clear(self) -> None:
         """Start anew: empty history, initial rate; the configuration stays."""
-        self._device.qp_window.command(self.number, "clear")
+        self._window.command(self.number, "clear")
 
     def status(self) -> QpStatus:
         """Configuration and last decision, of one instant."""
-        device = self._device
-        device.qp_window.command(self.number, "fetch")
+        self._window.command(self.number, "fetch")
         words: dict[str, int] = {}
         real: dict[str, float] = {}
         for register in (*QP_CONFIG, *QP_STATUS):
-            values = device.registers.fields("QP", register.name)
+            values = self._registers.fields("QP", register.name)
             for field in register.fields:
                 key = register.name.lower() if register in QP_STATUS else field.name
                 words[key] = values[field.name]
-                real[key] = to_real(field, values[field.name], device.tick_ps)
+                real[key] = to_real(field, values[field.name], self._tick_ps)
         # A prediction of 0 is possible; one that the law did not use has no flag.
         predicted = words["last_rtt_pred"] or words["last_flags"] >> Flag.PREDICTED & 1
         return QpStatus(
             qp=self.number,
             enable=bool(words["enable"]),
-            algorithm=_algorithm_name(words["algorithm"], device.law),
+            algorithm=_algorithm_name(words["algorithm"], self._law),
             model_slot=words["model_slot"] if words["model_enable"] else None,
             target_mode="base" if words["target_mode"] else "fixed",
             rttch=bool(words["rttch"]),

@@ -10,7 +10,8 @@ import pytest
 
 from precog_host import cli
 from precog_sim.report.figures.fleet import role_of
-from precog_sim.report.fleet import Fleet, render_fleet
+from precog_sim.report.fleet import Fleet
+from precog_sim.report.fleet_page import render_fleet
 
 pytestmark = pytest.mark.xdist_group("report")
 
