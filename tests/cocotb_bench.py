@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from tests.object_cache import objcache
 
-from precog_sim.rtl.verilate import verilator_environment
+from precog_sim.rtl.verilate import BUILD_ROOT, verilator_environment
 
 __all__ = ["LARGE", "SMALL", "run_cocotb"]
 
@@ -36,6 +37,7 @@ def run_cocotb(
     for name, value in verilator_environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("MAKEFLAGS", make_flags)
+    monkeypatch.setenv("OBJCACHE", objcache(BUILD_ROOT / "objects"))
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))  # the runner hands sys.path on
     source = folder / f"{top}.v"
     source.write_text(text)

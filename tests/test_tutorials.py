@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.object_cache import objcache
 
 from precog_host import cli
 from precog_models.train import presets
+from precog_sim.rtl.verilate import BUILD_ROOT
 
 _PAGES = Path(__file__).parents[1] / "docs/tutorials"
 _FILE = re.compile(r"Save this as `([\w.]+)`.*?```python\n(.*?)```", re.S)
@@ -62,6 +64,7 @@ def test_corundum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.cosim
 def test_simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OBJCACHE", objcache(BUILD_ROOT / "objects"))
     do("simulate", tmp_path, monkeypatch)
 
 

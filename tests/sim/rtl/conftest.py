@@ -1,4 +1,5 @@
-"""Fixtures: `standin`, a top module with the NIC's ports that can be told to misbehave; `twins`.
+"""Fixtures: `standin`, a top module with the NIC's ports that can be told to misbehave; `twins`;
+`unbuilt`, a folder for builds.
 
 The harness must notice a NIC that never ~wedge, ~wedge twice, or wedges its register bus; the
 real one does none of it.
@@ -18,6 +19,7 @@ from tests.sim.rtl.law_twins import Twins
 
 from precog_sim.rtl.build import TOP, verilog_library
 from precog_sim.rtl.library import NicLibrary
+from precog_sim.rtl.verilate import BUILD_ROOT
 from precog_spec.contract import DECISION_FIELDS, SAMPLE_FIELDS
 
 SAMPLE_BITS = sum(bits for _, bits in SAMPLE_FIELDS)
@@ -139,6 +141,15 @@ def standin_verilog(name: str, *, delay: int = 3) -> str:
     ports = {n: (s, PortDirection.Input) for n, s in inputs.items()}
     ports |= {n: (s, PortDirection.Output) for n, s in outputs.items()}
     return str(verilog.convert(m, name=name, ports=ports, emit_src=False))
+
+
+@pytest.fixture
+def unbuilt(tmp_path: Path) -> Path:
+    """A folder without libraries; what all of them share, ten seconds of work, is other tests'."""
+    verilog_library(standin_verilog(TOP), label="stand-in", quiet=True)
+    for folder in BUILD_ROOT.glob("runtime-*"):
+        (tmp_path / folder.name).symlink_to(folder.resolve())
+    return tmp_path
 
 
 @pytest.fixture

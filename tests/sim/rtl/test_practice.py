@@ -65,13 +65,13 @@ def _expected(cycles: int) -> int:
     return sum(value if value & 1 else ~value for value in values) & 0xFFFFFFFF
 
 
-def test_practice_runs_once_and_changes_no_result(tmp_path: Path) -> None:
-    seen = tmp_path / "seen"
+def test_practice_runs_once_and_changes_no_result(unbuilt: Path) -> None:
+    seen = unbuilt / "seen"
     practice = ("-c", _RUN.format(str(seen)))
-    plain = _library(tmp_path)
-    practised = _library(tmp_path, *practice)
+    plain = _library(unbuilt)
+    practised = _library(unbuilt, *practice)
     assert practised != plain
-    assert _library(tmp_path, *practice) == practised  # not built again
+    assert _library(unbuilt, *practice) == practised  # not built again
     counted = seen.read_text().split()
     assert [int(value) & 0xFFFFFFFF for value in counted] == [_expected(1000)]
     for library in (plain, practised):
@@ -81,7 +81,7 @@ def test_practice_runs_once_and_changes_no_result(tmp_path: Path) -> None:
     assert left == []
 
 
-def test_a_practice_that_fails_leaves_no_library(tmp_path: Path) -> None:
+def test_a_practice_that_fails_leaves_no_library(unbuilt: Path) -> None:
     with pytest.raises(VerilateError, match=r"the practice failed in (?s:.*)ValueError: no way"):
-        _library(tmp_path, "-c", "raise ValueError('no way')")
-    assert list(tmp_path.rglob("lib.so")) == []
+        _library(unbuilt, "-c", "raise ValueError('no way')")
+    assert list(unbuilt.rglob("lib.so")) == []

@@ -50,9 +50,9 @@ def test_a_model_without_a_clock_is_refused(tmp_path: Path) -> None:
         verilog_library(source, label="x", plain=True, root=tmp_path, quiet=True)
 
 
-def test_wrong_ports_are_a_compile_error(tmp_path: Path) -> None:
+def test_wrong_ports_are_a_compile_error(unbuilt: Path) -> None:
     source = (
         "module precog_nic(input wire clk, output reg q); always @(posedge clk) q <= ~q; endmodule"
     )
     with pytest.raises(VerilateError, match=r"g\+\+ failed"):
-        verilog_library(source, label="x", plain=True, root=tmp_path, quiet=True)
+        verilog_library(source, label="x", plain=True, root=unbuilt, quiet=True)
