@@ -66,6 +66,7 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 	$(SOAK) tests/sim/rtl/test_law_tutorial.py --volume 100 --junit-xml build/soak/law_tutorial.xml
 	$(SOAK) tests/hw/rate/engine/test_core.py -k many_random --volume 2223 --junit-xml build/soak/law_programs.xml
 	$(SOAK) tests/hw/rate/engine/test_stage.py -k throughput --volume 2 --junit-xml build/soak/law_throughput.xml
+	$(SOAK) tests/hw/rate/engine/test_volume.py --volume 20 --junit-xml build/soak/law_volume.xml
 	$(SOAK) tests/hw/bridge --volume 30 --junit-xml build/soak/bridges.xml
 	$(SOAK) tests/hw/mac tests/hw/boards tests/integration/test_node.py --volume 10 --junit-xml build/soak/mac.xml
 	$(SOAK) tests/hw/pace --volume 10 --junit-xml build/soak/pacer.xml

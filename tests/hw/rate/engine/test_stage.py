@@ -44,6 +44,7 @@ _KINDS = {
     EventKind.SCORE: Kind.SCORE,
 }
 _MHZ = 250
+_SCHEDULED = 4  # cores of the engine that has PSCHED behind it
 _LONGEST = 3600  # cycles of an event
 
 
@@ -61,7 +62,7 @@ class Bench:
     stall : float
         Probability that a decision is not taken.
     scheduled : bool
-        PSCHED stands behind the engine, and three of four queue pairs ask for it.
+        Three of four queue pairs ask for PSCHED, which stands behind an engine of four cores.
     base : int
         Base RTT that a sample tells each queue pair at first; 0: none does.
     """
@@ -80,8 +81,7 @@ class Bench:
     latencies: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        dut = Scheduled if self.scheduled else LawEngine
-        self.engine, self.unit = dut(self.config), EngineUnit(self.config.qps)
+        self.engine, self.unit = _dut(self.config), EngineUnit(self.config.qps)
         self.psched = GoldenPsched(self.config.qps, _BOUNDS)
         self.scores: dict[int, int] = {}  # by time
         self.flags: Counter[int] = Counter()
@@ -136,7 +136,7 @@ class Bench:
         for port, value in ((engine.threshold, _THRESHOLD), (engine.budget, self.budget)):
             ctx.set(port, value)
         ctx.set(engine.mtu, _MTU)
-        if self.scheduled:
+        if isinstance(engine, Scheduled):
             ctx.set(engine.parameters, PSCHED_VALUES)
         for bank, name in enumerate(self.laws):
             made = compile_law(load(name))
@@ -260,11 +260,14 @@ def _config(cores: int, qps: int = 16) -> NicConfig:
     return NicConfig(qps=qps, sets=2, lanes=16, columns=1, steps=1, law_cores=cores)
 
 
+def _dut(config: NicConfig) -> LawEngine | Scheduled:
+    """The engine; that of four cores always with PSCHED, since a library of each takes long."""
+    return Scheduled(config) if config.law_cores == _SCHEDULED else LawEngine(config)
+
+
 @cache  # a library's name is made from the Verilog, which takes seconds
-def _library(config: NicConfig, *, scheduled: bool = False) -> Path:
-    if scheduled:
-        return event_library(Scheduled(config), label="law engine and PSCHED")
-    return event_library(LawEngine(config), label=f"law engine, {config.law_cores} cores")
+def _library(config: NicConfig) -> Path:
+    return event_library(_dut(config), label=f"law engine, {config.law_cores} cores")
 
 
 @pytest.mark.parametrize(("cores", "stall"), [(1, 0.0), (1, 0.6), (4, 0.0), (4, 0.6)])
@@ -286,11 +289,11 @@ def test_events_of_queue_pairs_that_collide(
 @pytest.mark.parametrize("stall", [0.0, 0.6])
 def test_psched_behind_programs(stall: float, seed: int, volume: int) -> None:
     """Scores between back-to-back events of queue pairs that ask for it and of others."""
-    config = _config(4)
+    config = _config(_SCHEDULED)
     laws = ["lockstep", "timely", "swift", "dcqcn", "lockstep_hints"]
     bench = Bench(config, laws, 1000, random.Random(seed), stall, scheduled=True)
     _traffic(bench, 400 * volume, collide=True)
-    bench.run(_library(config, scheduled=True))
+    bench.run(_library(config))
     assert bench.decided == 400 * volume
     scored, both = 1 << Flag.SCORED, 1 << Flag.SCORED | 1 << Flag.CONGESTED
     assert min(bench.flags[flags] for flags in (0, scored, both)) > 10
@@ -316,11 +319,11 @@ def test_traps_while_others_are_in_flight(cores: int, seed: int) -> None:
 def test_throughput(law: str, cores: int, most: int, seed: int, volume: int) -> None:
     """Cycles an event: lockstep takes 95 turns here, swift 48; timely hears no ACK.
 
-    A core has 64 queue pairs: an event waits for the one before of its queue pair.
+    Each of eight cores has 64 queue pairs: an event waits for the one before of its queue pair.
     """
     if cores == 8 and volume == 1:
         pytest.skip("only with --volume: eight cores take half a minute to compile and to run")
-    config = _config(cores, 64 * cores)
+    config = _config(1) if cores == 1 else _config(cores, 64 * cores)
     bench = Bench(config, [law], 1000, random.Random(seed), base=4180)
     _traffic(bench, 1000 * cores, collide=False)
     bench.run(_library(config))
