@@ -19,6 +19,7 @@ import pytest
 from amaranth.hdl import UnusedElaboratable
 from tests.waves import ROOT, folder_of, waves
 
+from precog_sim.rtl.compiling import QUICK
 from precog_sim.rtl.verilate import EFFORT, WAVES
 
 # A first call compiles for seconds: how long an example takes says nothing.
@@ -57,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     if config.getoption("--volume") == 1:
         # Streams are short: a practice and -O2 take longer than what they save.
-        os.environ.setdefault(EFFORT, "-O1")
+        os.environ.setdefault(EFFORT, QUICK)
     given = config.getoption("--seed")
     if given is not None and given != _NEW and not given.isdecimal():
         raise pytest.UsageError(f'--seed must be a number or "{_NEW}", not {given!r}')

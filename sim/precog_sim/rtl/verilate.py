@@ -74,7 +74,7 @@ COVERAGE = "PRECOG_COVERAGE"
 #: In the environment, a folder: every instance of what is built leaves a VCD file there.
 WAVES = "PRECOG_WAVES"
 
-#: In the environment, an option of the compiler such as -O1: replaces `effort`, and there is no
+#: In the environment, an option of the compiler such as -Og: replaces `effort`, and there is no
 #: practice. A test that runs a model for seconds must not compile it for a minute.
 EFFORT = "PRECOG_EFFORT"
 
