@@ -84,7 +84,7 @@ class Core(wiring.Component):
         waits for. Nothing of samples and decisions waits for `o_forecast`.
     i_law_ack : In(stream.Signature(LAW_ACK))
         With `config.law_cores`: acknowledgements, for programs.
-    law_* : of `LawEngine`, `HOST_PORTS`
+    law_* : of `LawEngine`, `host_ports`
     event_stb, event : Out(1), Out(LAW_EVENT)
         As above: each event as the laws take it, those of `i_event` and the scores of forecasts.
     wrong_head : Out(1)

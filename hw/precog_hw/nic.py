@@ -212,7 +212,7 @@ class PrecogNic(wiring.Component):
         host.parameters(parts, self.regmap)
         host.models(parts)
         if config.ecc:
-            ecc_adapter.attach(m, bank, tables, core, sets=config.sets)
+            ecc_adapter.attach(m, bank, tables, core, config)
             causes["ecc"] = core.ecc_events.uncorrectable
         if config.law_cores:
             law_adapter.attach(m, bank, tables, core, merged)

@@ -118,7 +118,7 @@ class NicConfig:
         Cells of 128 bytes in which packets wait for their grants (`precog_hw.pace.wire_mode`), a
         power of two in 128..32768; 0: none wait.
     ecc : bool
-        SECDED and scrubbing of the weights (`precog_hw.predict.ecc`).
+        SECDED and scrubbing of weights, and of the law engine's programs (`precog_hw.predict.ecc`).
     macs : int
         Gigabit ports whose events are counted (`precog_hw.mac`), 0..2.
     ipv6 : bool
@@ -238,6 +238,11 @@ class NicConfig:
     def set_bits(self) -> int:
         """Width of a weight set's number."""
         return (self.sets - 1).bit_length()
+
+    @property
+    def guards_programs(self) -> bool:
+        """Programs of the law engine have check bits."""
+        return bool(self.ecc and self.law_cores)
 
     @property
     def parameter_blocks(self) -> tuple[str, ...]:

@@ -8,14 +8,25 @@ check bit.
 
 An image's words 2k and 2k + 1 of a row are one code word of 64 data bits and 8 check bits, four
 next to each word: so a stored word has 36 bits, those of an ECP5 block RAM.
+
+Words of the law engine's programs have 8 check bits of the same code each. They are shorter than 64
+bits, and the bits that they lack count as zeros: single errors still have different odd syndromes.
+A program's words are numbered: instructions, then its slot memory, then where its events begin.
 """
 
 from functools import cache
 from itertools import combinations
 
+from precog_spec.engine.events import EVENTS
+from precog_spec.engine.isa import CODE_WORDS, SLOT_WORDS, WORD
+
 __all__ = [
     "PAIRS",
     "PAIR_BITS",
+    "PROGRAM_AT_BITS",
+    "PROGRAM_ENTRIES",
+    "PROGRAM_SLOT",
+    "PROGRAM_WORDS",
     "SECOND_ROWS",
     "STORED_BITS",
     "TAIL_PAIRS",
@@ -23,6 +34,7 @@ __all__ = [
     "check_bits",
     "columns",
     "guarded_pairs",
+    "program_bits",
 ]
 
 PAIR_BITS = 64
@@ -31,6 +43,13 @@ TAIL_ROW = 31
 TAIL_PAIRS = 5  # of it that are stored; the rest is the header
 SECOND_ROWS = (24, 27)  # biases and shifts are stored twice: at the cell, and the MAC array
 PAIRS = 8  # in a row
+#: Numbers of a program's words: from here on slot memory; entries; as many words as there are.
+PROGRAM_SLOT = CODE_WORDS
+PROGRAM_ENTRIES = PROGRAM_SLOT + SLOT_WORDS
+PROGRAM_WORDS = PROGRAM_ENTRIES + len(EVENTS)
+PROGRAM_AT_BITS = (PROGRAM_WORDS - 1).bit_length()
+_INSTRUCTION_BITS = 32
+_ENTRY_BITS = (CODE_WORDS - 1).bit_length() + 1  # its address, and whether the event is heard
 
 
 def check_bits(data_bits: int) -> int:
@@ -87,6 +106,21 @@ def guarded_pairs(*, tree: bool = False) -> tuple[tuple[int, int, int], ...]:
     second = [(1, row, pair) for row in range(*SECOND_ROWS) for pair in range(PAIRS)]
     third = [(2, row, pair) for row in range(TAIL_ROW) for pair in range(PAIRS)] if tree else []
     return (*first, *second, *third)
+
+
+def program_bits(at: int) -> int:
+    """Data bits of a program's word.
+
+    Raises
+    ------
+    ValueError
+        There is no such word.
+    """
+    if not 0 <= at < PROGRAM_WORDS:
+        raise ValueError(f"program's word must be in 0..{PROGRAM_WORDS - 1}, not {at!r}")
+    if at < PROGRAM_SLOT:
+        return _INSTRUCTION_BITS
+    return WORD if at < PROGRAM_ENTRIES else _ENTRY_BITS
 
 
 def _ones(column: int) -> list[int]:

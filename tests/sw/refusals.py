@@ -296,6 +296,16 @@ RUNS: dict[str, Run] = {
             "tree": "--tree",
         },
     ),
+    # The device has no law engine: test_ecc has the good runs.
+    "ecc inject-program": Run(
+        bad={
+            "bank": "8 0 1",
+            "word": "0 1542 1",
+            "bits": "0 0 40",
+            "core": "0 0 1 --core 8",
+            "law": "0 0 1 --law nobody",
+        }
+    ),
     "trace set": Run(
         {
             "kind": "--kind decision --kind receiver",

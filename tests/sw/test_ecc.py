@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from tests.command_line import Ran, ran
-from tests.sw.support import random_image, random_samples
+from tests.sw.support import keep_emulator, random_image, random_samples
 
 from precog_host.device import Device
 from precog_host.driver.ecc import EccDriver
@@ -151,3 +151,69 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = run("scrub", "-d", "emu:ecc=0")
     assert status != 0
     assert "device emu:ecc=0 has no check bits" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((8, 0, (1,)), "bank must be in 0..7, not 8"),
+        ((0, 1542, (1,)), "word must be in 0..1541, not 1542"),
+        ((0, 0, (40,)), "bit of word 0 must be in 0..39, not 40"),
+        ((0, 1024, (56,)), "bit of word 1024 must be in 0..55, not 56"),
+        ((0, 1541, (19,)), "bit of word 1541 must be in 0..18, not 19"),
+        ((0, 0, (1, 36)), "bits must be of one half of the word, not .1, 36.: the first 32 data"),
+        ((0, 0, (1, 1)), "bits must be one, or two different ones"),
+        ((3, 0, (1,)), "bank 3 must hold a valid program: precog law load loads one"),
+    ],
+)
+def test_words_of_programs_that_do_not_exist_are_refused(
+    arguments: tuple[int, int, tuple[int, ...]], message: str
+) -> None:
+    with Device.open("emu:law_cores=1,qps=4,sets=2") as device:
+        assert device.ecc is not None
+        with pytest.raises(ValueError, match=message):
+            device.ecc.inject_program(*arguments)
+        with pytest.raises(ValueError, match=r"core must be in 0\.\.0, not 1"):
+            device.ecc.inject_program(0, 0, (1,), core=1)
+        assert device.ecc.state().counters["refused"] == 0
+
+
+def test_a_device_without_a_law_engine_has_no_programs(emulated: Device) -> None:
+    assert emulated.ecc is not None
+    with pytest.raises(ValueError, match=r"bank must be of a law engine: .* \(law_cores=0\)"):
+        emulated.ecc.inject_program(0, 0, (1,))
+    assert "held" not in emulated.ecc.state().counters
+
+
+def test_commands_on_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    device = ("--law", "swift", "-d", "emu:law_cores=1,qps=4,sets=2")
+    words = ("ecc", "inject-program", "0")
+    status, out, _ = ran(capsys, *words, "17", "33", *device)
+    assert status == 0
+    assert out.splitlines()[0] == "found in bank 0, word 17, core 0: bit 33 corrected"
+    assert ", 0 held" in out
+    status, out, _ = ran(capsys, *words, "1030", "40", "55", *device, "-j")
+    told = json.loads(out)
+    assert (status, told["found"]["double"], told["found"]["bit"]) == (0, True, None)
+    assert told["state"]["programs"] == [{"bank": 0, "corrected": 0, "disabled": True}]
+    out = ran(capsys, *words, "1030", "40", "55", *device)[1]
+    assert out.splitlines()[0] == "found in bank 0, word 1030, core 0: program disabled"
+
+
+def test_a_slot_that_a_double_error_disabled(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it is loaded again, `precog law list` says why it has no law."""
+    keep_emulator(monkeypatch, "law_cores=1,qps=4,sets=2")
+    assert ran(capsys, "law", "load", "swift", "--slot", "2")[0] == 0
+    bank = json.loads(ran(capsys, "law", "list", "-j")[1])["slots"][2]["bank"]
+    assert ran(capsys, "ecc", "inject-program", str(bank), "3", "1", "2")[0] == 0
+    shown = ran(capsys, "law", "list")[1]
+    assert "by a double error" in shown
+    assert shown.startswith("1 core, ")
+    slot = json.loads(ran(capsys, "law", "list", "-j")[1])["slots"][2]
+    assert (slot["law"], slot["damaged"], slot["trapped"]) == (None, True, False)
+    assert ran(capsys, "law", "load", "swift", "--slot", "2")[0] == 0
+    slot = json.loads(ran(capsys, "law", "list", "-j")[1])["slots"][2]
+    assert (slot["law"], slot["damaged"]) == ("swift", False)
+    assert "by a double error" not in ran(capsys, "law", "list")[1]

@@ -29,6 +29,7 @@ def attach(m: Module, bank: RegisterBank, tables: CounterTables, core: Core, mer
     """
     name = core.law_query_name
     entry, trap = core.law_query_entry, core.law_trap
+    guarded = "damaged" in entry.shape().members
     m.d.comb += [
         core.law_threshold.eq(bank.law_threshold_threshold),
         core.law_budget.eq(bank.law_budget_budget),
@@ -55,6 +56,7 @@ def attach(m: Module, bank: RegisterBank, tables: CounterTables, core: Core, mer
         bank.law_slots_slot_bank.eq(entry.bank),
         bank.law_slots_slot_enable.eq(entry.enable),
         bank.law_slots_slot_state_trapped.eq(entry.tripped),
+        *([bank.law_slots_slot_state_damaged.eq(entry.damaged)] if guarded else []),
         core.law_query_bank.eq(bank.law_banks_index),
         bank.law_banks_bank_state_valid.eq(core.law_query_valid),
         bank.law_banks_bank_version_version.eq(core.law_query_version),

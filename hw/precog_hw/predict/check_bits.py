@@ -16,7 +16,7 @@ from precog_spec.secded import PAIR_BITS, check_bits, columns
 from .layouts import image_word_layout, load_layout
 from .pipeline import Delays
 
-__all__ = ["CHECK_LATENCY", "CheckBits", "parity"]
+__all__ = ["CHECK_LATENCY", "CheckBits", "damaged", "parity"]
 
 CHECK_LATENCY = 2
 _CHECK = check_bits(PAIR_BITS)
@@ -35,11 +35,43 @@ def parity(m: Module, name: str, pair: Value) -> Value:
     """
     check = Signal(_CHECK, name=f"{name}_check", reset_less=True)
     for r in range(_CHECK):
-        bits = [pair[n] for n, column in enumerate(columns(PAIR_BITS)) if column >> r & 1]
-        parts = [reduce(xor, bits[n : n + _LEAVES]) for n in range(0, len(bits), _LEAVES)]
-        part = Signal(len(parts), name=f"{name}_part_{r}", reset_less=True)
-        m.d.sync += [part.eq(Cat(parts)), check[r].eq(part.xor())]
+        m.d.sync += check[r].eq(_part(m, f"{name}_part_{r}", _covered(pair, r)).xor())
     return check
+
+
+def damaged(m: Module, name: str, word: Value, check: Value) -> Value:
+    """Whether a word, or its check bits, are not as they were written, a cycle later.
+
+    One wrong bit, or two, are always noticed. Cost: 16 or 24 flip-flops. Three levels of LUTs
+    precede the flip-flops, three follow them.
+
+    Parameters
+    ----------
+    m : Module
+        Gets the registers.
+    name : str
+    word : Value
+        At most 64 data bits; those that it lacks are zeros.
+    check : Value
+    """
+    syndrome = [
+        _part(m, f"{name}_syndrome_{r}", [*_covered(word, r), check[r]]).xor()
+        for r in range(_CHECK)
+    ]
+    return Cat(syndrome).any()
+
+
+def _covered(word: Value, r: int) -> list[Value]:
+    """Bits that check bit r covers."""
+    return [word[n] for n, column in enumerate(columns(PAIR_BITS)[: len(word)]) if column >> r & 1]
+
+
+def _part(m: Module, name: str, bits: list[Value]) -> Signal:
+    """Registered parities of some bits each, whose own parity is that of all."""
+    parts = [reduce(xor, bits[n : n + _LEAVES]) for n in range(0, len(bits), _LEAVES)]
+    part = Signal(len(parts), name=name, reset_less=True)
+    m.d.sync += part.eq(Cat(parts))
+    return part
 
 
 class CheckBits(wiring.Component):

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 from amaranth.hdl import signed
 from amaranth.lib import data
-from amaranth.lib.wiring import In, Member, Out
+from amaranth.lib.wiring import In, Member, Out, Signature
 
 from precog_spec.config import NicConfig
 from precog_spec.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, Fmt
-from precog_spec.secded import STORED_BITS
+from precog_spec.engine.image_fields import BANKS
+from precog_spec.engine.isa import WORD
+from precog_spec.secded import PAIR_BITS, PROGRAM_AT_BITS, STORED_BITS, check_bits
 
 __all__ = [
     "EPOCH_BITS",
@@ -31,6 +33,11 @@ __all__ = [
     "model_layout",
     "pass_layout",
     "place_layout",
+    "program_answer_layout",
+    "program_place_layout",
+    "program_put_layout",
+    "program_scrub_layout",
+    "program_signature",
     "scrub_layout",
     "scrub_ports",
     "slot_layout",
@@ -167,6 +174,56 @@ def scrub_ports(config: NicConfig) -> dict[str, Member]:
     if not config.ecc:
         return {}
     return {"scrub": In(scrub_layout(config)), "scrubbed": Out(answer_layout())}
+
+
+def program_place_layout(cores: int) -> data.StructLayout:
+    """A word of a program, `secded.program_bits`, in the copy of a core."""
+    bank_bits = (BANKS - 1).bit_length()
+    return data.StructLayout(
+        {"at": PROGRAM_AT_BITS, "bank": bank_bits, "core": (cores - 1).bit_length()}
+    )
+
+
+def program_scrub_layout(cores: int) -> data.StructLayout:
+    """A program's word that is to be read, or looked at."""
+    return data.StructLayout({"valid": 1, "place": program_place_layout(cores)})
+
+
+def program_answer_layout() -> data.StructLayout:
+    """The word that was read, with zeros for the data bits that it lacks; 0 while not `valid`."""
+    return data.StructLayout({"data": WORD, "check": check_bits(PAIR_BITS), "valid": 1})
+
+
+def program_put_layout(cores: int) -> data.StructLayout:
+    """A write of a program's word in the copy of one core."""
+    return data.StructLayout(
+        {
+            "en": 1,
+            "place": program_place_layout(cores),
+            "data": WORD,
+            "check": check_bits(PAIR_BITS),
+        }
+    )
+
+
+def program_signature(cores: int) -> Signature:
+    """Scrubber's side of the law engine's programs.
+
+    A request stays until it is answered, and is answered at most five cycles longer. A put stays
+    until `put_ready`. `fail_stb` is of the bank of `request`. A `suspect` is a word that was not as
+    it was written when the engine read it.
+    """
+    return Signature(
+        {
+            "request": Out(program_scrub_layout(cores)),
+            "answer": In(program_answer_layout()),
+            "put": Out(program_put_layout(cores)),
+            "put_ready": In(1),
+            "valid": In(BANKS),
+            "fail_stb": Out(1),
+            "suspect": In(program_scrub_layout(cores)),
+        }
+    )
 
 
 def model_layout(config: NicConfig) -> data.StructLayout:

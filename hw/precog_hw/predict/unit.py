@@ -12,9 +12,9 @@ from precog_spec.contract import HeadKind
 from ..activity import ACTIVITY, ENGINE_UNITS, hold
 from ..passing import pass_ports
 from .check_bits import CheckBits
-from .ecc import EVENTS, FLIPS, Scrubber, last_layout
+from .ecc import EVENTS, FLIPS, Scrubber, last_layout, program_ports
 from .engine import LstmEngine
-from .layouts import X_VECTOR, place_layout
+from .layouts import X_VECTOR, place_layout, program_signature
 from .model_store import ModelStore
 from .restart import Restart
 from .tree import ANSWER, TreePredictor
@@ -74,7 +74,8 @@ class Predictor(wiring.Component):
         answer, which is taken before the next request is made.
     ecc_* : `Scrubber`'s members `enable`, `period`, `scrub_stb`, `inject_stb`, `inject_place`,
         `inject_flips`, `busy`, `events`, `last`, and the set of the events
-        With `config.ecc`; the store's `loaded_stb` and `loaded_set`, too.
+        With `config.ecc`; the store's `loaded_stb` and `loaded_set`, too. With a law engine those
+        for programs, and `programs`, which leads to it.
     activity : Out(ACTIVITY)
         The bits of the engine's units and of the store (`precog_hw.activity`).
     store : the members of `ModelStore` but `slot`, `model`, `in_use`, `load`
@@ -141,6 +142,8 @@ class Predictor(wiring.Component):
                 "o_tree": Out(stream.Signature(ANSWER)),
             }
         members |= self.ecc_ports(config)
+        if config.guards_programs:
+            members["programs"] = Out(program_signature(config.law_cores))
         members |= {name: self._store.signature.members[name] for name in self.STORE_PORTS}
         super().__init__(members)
 
@@ -162,6 +165,7 @@ class Predictor(wiring.Component):
             "ecc_set": Out(config.set_bits),
             "ecc_loaded_stb": Out(1),
             "ecc_loaded_set": Out(config.set_bits),
+            **{f"ecc_{name}": member for name, member in program_ports(config).items()},
         }
 
     @staticmethod
@@ -240,6 +244,8 @@ class Predictor(wiring.Component):
             return Const(0), Const(0)
         m.submodules.check_bits = check_bits = CheckBits(self._config)
         m.submodules.scrubber = scrubber
+        if self._config.guards_programs:
+            connect(m, scrubber.programs, flipped(self.programs))
         for name in self.ecc_ports(self._config):
             mine = getattr(self, name)
             if name.startswith("ecc_loaded"):

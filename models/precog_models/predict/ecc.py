@@ -8,9 +8,29 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from precog_spec.secded import PAIR_BITS, STORED_BITS, check_bits, columns
+from precog_spec.engine.image_fields import CODE_AT, ENTRIES_AT, SLOT_AT
+from precog_spec.secded import (
+    PAIR_BITS,
+    PROGRAM_ENTRIES,
+    PROGRAM_SLOT,
+    PROGRAM_WORDS,
+    STORED_BITS,
+    check_bits,
+    columns,
+    program_bits,
+)
 
-__all__ = ["Found", "decode", "decode_pairs", "encode", "guard", "matrix", "syndromes"]
+__all__ = [
+    "Found",
+    "decode",
+    "decode_pairs",
+    "decode_program",
+    "encode",
+    "guard",
+    "guard_program",
+    "matrix",
+    "syndromes",
+]
 
 Ints = NDArray[np.int64]
 Bits = NDArray[np.uint8]
@@ -99,6 +119,39 @@ def decode_pairs(stored: ArrayLike) -> tuple[Ints, Ints, Ints]:
     bit = np.where(is_check, 32 + (place - PAIR_BITS) % 4, place % 32)
     place = np.where(place < 0, -1, STORED_BITS * which + bit)
     return fixed.sum(axis=-1) + nibbles.sum(axis=-1), found, place
+
+
+def guard_program(image: ArrayLike) -> Ints:
+    """Stored words (1542, 2) of a program's image: each of its words as a pair, as `guard` has it.
+
+    Data bits 32 and above are in the second word of a pair.
+    """
+    words = np.asarray(image, dtype=np.int64)
+    pairs = np.zeros((PROGRAM_WORDS, 2), dtype=np.int64)
+    pairs[:PROGRAM_SLOT, 0] = words[CODE_AT:SLOT_AT]
+    pairs[PROGRAM_SLOT:PROGRAM_ENTRIES] = words[SLOT_AT:].reshape(-1, 2)
+    pairs[PROGRAM_SLOT:PROGRAM_ENTRIES, 1] &= (1 << program_bits(PROGRAM_SLOT) - 32) - 1
+    entries = words[ENTRIES_AT : ENTRIES_AT + PROGRAM_WORDS - PROGRAM_ENTRIES]
+    heard_at = program_bits(PROGRAM_ENTRIES) - 1
+    place = entries & (1 << heard_at) - 1
+    pairs[PROGRAM_ENTRIES:, 0] = place | (entries >> 16 & 1) << heard_at
+    return guard(pairs)
+
+
+def decode_program(at: int, stored: ArrayLike) -> tuple[Ints, Found, int]:
+    """Correct the pair of a program's word `at`.
+
+    Returns
+    -------
+    stored, found, place
+        As `decode_pairs`. An error in a data bit that the word lacks is one of three bits or more.
+    """
+    fixed, found, place = decode_pairs(stored)
+    which, bit = divmod(int(place), STORED_BITS)
+    lacks = bit < 32 and 32 * which + bit >= program_bits(at)
+    if found == Found.CORRECTED and lacks:
+        return np.asarray(stored, dtype=np.int64), Found.UNCORRECTABLE, -1
+    return fixed, Found(int(found)), int(place)
 
 
 def _to_bits(words: Ints, width: int) -> Bits:

@@ -13,7 +13,7 @@ INTERRUPT_CAUSES: tuple[tuple[str, str, str], ...] = (
     ("dropped", "", "A sample of a disabled QP, or of a slot that does not exist, was dropped."),
     ("watchdog", "", "The watchdog's period ended: advice is held."),
     ("trace", "trace", "TRACE.STATE.reached is up; the cause stays while it is."),
-    ("ecc", "ecc", "A model set had a double error and was disabled."),
+    ("ecc", "ecc", "A model set, or a program, had a double error and was disabled."),
     ("icrc", "icrc", "A packet from the wire had a wrong ICRC."),
     ("waiting", "wire", "A packet of wire mode found no room and was dropped."),
     ("trap", "law_cores", "A law's program ended in a trap, and its slot was disabled."),

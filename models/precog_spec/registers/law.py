@@ -43,7 +43,7 @@ LAW_EVENTS: tuple[tuple[str, str], ...] = (
 _BANK = Field("bank", 3, _RW, "Number of a bank.")
 
 
-def law_block(cores: int, tick_ps: int) -> Block:
+def law_block(cores: int, tick_ps: int, *, ecc: bool = False) -> Block:
     """The block.
 
     Parameters
@@ -52,6 +52,8 @@ def law_block(cores: int, tick_ps: int) -> Block:
         Of the engine.
     tick_ps : int
         Length of a tick in picoseconds.
+    ecc : bool
+        Programs have check bits.
     """
     return Block(
         "LAW",
@@ -60,7 +62,7 @@ def law_block(cores: int, tick_ps: int) -> Block:
         "in the QP's bounds, a window holds a packet, and neither rises while the RTT is above the "
         "threshold. A trap disables the slot, and its QPs run the built-in safe law.",
         id=0x19,
-        version=(2, 0),
+        version=(2, 1),
         registers=(
             *_engine(cores),
             *_limits(tick_ps),
@@ -68,7 +70,7 @@ def law_block(cores: int, tick_ps: int) -> Block:
             *load_registers("bank", _IMAGE_BYTES, "while it is used"),
             *_outcomes(),
         ),
-        tables=(_slots(), _banks(), _counters()),
+        tables=(_slots(ecc), _banks(), _counters()),
     )
 
 
@@ -174,8 +176,10 @@ def _outcomes() -> tuple[Register, ...]:
     )
 
 
-def _slots() -> Table:
+def _slots(ecc: bool) -> Table:
     """The map from slots to banks."""
+    damaged = Field("damaged", 1, _RO, "An uncorrectable word of its program disabled it, and it "
+                    "was not written: see the block ECC.", lsb=1)  # fmt: skip
     return Table(
         "SLOTS",
         "What a slot stands for. A write is refused, and changes nothing, when it enables "
@@ -190,7 +194,10 @@ def _slots() -> Table:
             Register(
                 "SLOT_STATE",
                 "What became of it.",
-                (Field("trapped", 1, _RO, "A trap disabled it, and it was not written."),),
+                (
+                    Field("trapped", 1, _RO, "A trap disabled it, and it was not written."),
+                    *((damaged,) if ecc else ()),
+                ),
             ),
         ),
         count=LAW_SLOTS,

@@ -14,7 +14,7 @@ from precog_spec.registers.law import law_block
 from precog_spec.registers.laws import psched_block
 from precog_spec.registers.mac import mac_block
 from precog_spec.registers.measure import measure_block
-from precog_spec.registers.model import RegisterMap
+from precog_spec.registers.model import Block, RegisterMap
 from precog_spec.registers.model_sets import model_block
 from precog_spec.registers.pacer import pacer_block
 from precog_spec.registers.packet import packet_blocks
@@ -61,10 +61,18 @@ def build_map(sizes: NicConfig, identity: Identity) -> RegisterMap:
             *((senders_block(identity.tick_ps),) if sizes.senders else ()),
             *((trace_block(),) if sizes.trace else ()),
             *((wire_block(sizes.wire),) if sizes.wire else ()),
-            *((ecc_block(sizes.sets, tree=bool(sizes.tree)),) if sizes.ecc else ()),
-            *((law_block(sizes.law_cores, identity.tick_ps),) if sizes.law_cores else ()),
+            *((_ecc(sizes),) if sizes.ecc else ()),
+            *((_law(sizes, identity),) if sizes.law_cores else ()),
             interrupt_block(sizes),
             reset_block(sizes),
             *((mac_block(sizes.macs),) if sizes.macs else ()),
         )
     )
+
+
+def _ecc(sizes: NicConfig) -> Block:
+    return ecc_block(sizes.sets, tree=bool(sizes.tree), programs=sizes.guards_programs)
+
+
+def _law(sizes: NicConfig, identity: Identity) -> Block:
+    return law_block(sizes.law_cores, identity.tick_ps, ecc=sizes.guards_programs)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from amaranth.back import verilog
 from amaranth.hdl import Signal
@@ -85,9 +86,9 @@ def _store(qps: int) -> PacketStore:
     return PacketStore(queues(wire_store(NicConfig(qps=qps, width=64, grants=True, wire=1024))))
 
 
-def _law_engine(qps: int) -> ProgramStage:
+def _law_engine(qps: int, *, ecc: bool = False) -> ProgramStage:
     """The engine with one core, without the store that loads its programs."""
-    return ProgramStage(NicConfig(qps=qps, law_cores=1, dsp="ecp5"))
+    return ProgramStage(NicConfig(qps=qps, law_cores=1, ecc=ecc, dsp="ecp5"))
 
 
 def _core_forecast(qps: int) -> Core:
@@ -104,6 +105,7 @@ ENGINES = {"core-forecast": replace(PRESETS["lanes16"], sets=64, forecast=True, 
 #: What is built for this many queue pairs.
 RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
     "law-engine": _law_engine,
+    "law-engine-ecc": partial(_law_engine, ecc=True),  # with check bits of its programs
     "psched": _psched,
     "pacer": Pacer,
     "profiler": _profiler,
@@ -121,10 +123,12 @@ RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
 QPS = {name: 1024 for name in RATE_BLOCKS} | {
     "core-forecast": 32,
     "law-engine": 64,
+    "law-engine-ecc": 64,
     "tree": 64,
 }
+_LAW_ENGINES = ("law-engine", "law-engine-ecc")
 #: The clock that is aimed at.
-GOALS_MHZ = dict.fromkeys(RATE_BLOCKS, _GOAL_MHZ) | {"law-engine": 150}
+GOALS_MHZ = dict.fromkeys(RATE_BLOCKS, _GOAL_MHZ) | dict.fromkeys(_LAW_ENGINES, 150)
 
 
 def rate_target(block: str) -> Target:
@@ -132,7 +136,7 @@ def rate_target(block: str) -> Target:
 
     `router1` spends ten minutes and more on the last hundreds of wires of these.
     """
-    many = block in ("pacer", "profiler", "store", "wire", "core-forecast", "law-engine")
+    many = block in ("pacer", "profiler", "store", "wire", "core-forecast", *_LAW_ENGINES)
     router = "router2" if many else "router1"
     return replace(ECP5_85, goal_mhz=round(1.1 * GOALS_MHZ[block]), router=router)
 
@@ -147,7 +151,7 @@ def rate_verilog(block: str, qps: int, *, alone: bool = False) -> str:
         made, name=TOP, ports=ports, emit_src=False, strip_internal_attrs=True
     )
     # Its programs' memories have 12,288 rows.
-    return cleared(text) if block == "law-engine" else text
+    return cleared(text) if block in _LAW_ENGINES else text
 
 
 def chains_cost(netlist: Netlist, alone: Netlist) -> WrapCost:

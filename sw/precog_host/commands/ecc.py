@@ -1,4 +1,4 @@
-"""``precog ecc``: check bits of the stored models."""
+"""``precog ecc``: check bits of the stored models and programs."""
 
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = group("Check bits of the stored models.")
+app = group("Check bits of the stored models and programs.")
 
 
 def _guarding(device: str) -> "AbstractContextManager[tuple[Device, EccDriver]]":
@@ -38,7 +38,8 @@ def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
 @app.command("set")
 def set_(
     enable: Annotated[
-        bool | None, typer.Option("--on/--off", help="Walk over the sets all the time, or not.")
+        bool | None,
+        typer.Option("--on/--off", help="Walk over sets and programs all the time, or not."),
     ] = None,
     period: Annotated[
         int | None, typer.Option(help="Cycles between two pairs of stored words.")
@@ -46,7 +47,7 @@ def set_(
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Set whether and how fast the scrubber walks over the stored models."""
+    """Set whether and how fast the scrubber walks over models and programs."""
     require_one(on=enable, period=period)
     with _guarding(device) as (_, guarding):
         guarding.configure(enable=enable, period_cycles=period)
@@ -106,10 +107,54 @@ def inject(
     emit({"found": found, "state": state}, show, json_)
 
 
+@app.command("inject-program")
+def inject_program(
+    bank: Annotated[int, typer.Argument(help="Bank, as precog law list shows it.")],
+    word: Annotated[
+        int, typer.Argument(help="0..1023 instructions, 1024..1535 parameters, 1536..1541 entries.")
+    ],
+    bits: Annotated[
+        list[int], typer.Argument(help="One bit or two: 32, 48 or 11 of data, then 8 check bits.")
+    ],
+    core: Annotated[int, typer.Option(help="In the copy of this core.")] = 0,
+    law: Annotated[
+        str | None, typer.Option(help="Load this law into slot 0 first, with its defaults.")
+    ] = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Flip bits of a program's word and let the device find them: one is corrected, two disable the
+    slots of the bank, and their queue pairs run the safe law until a law is loaded again.
+
+    An event that needs the flipped word holds its rate. What emu: and sim: hold ends with the
+    command, so that they need --law.
+    """
+    with _guarding(device) as (opened, guarding):
+        guarding.check_program(bank, word, tuple(bits), core=core)
+        if law is not None and opened.law is not None:
+            from precog_models.laws.compiler.compile import compile_law
+            from precog_models.laws.compiler.load import load
+
+            made = compile_law(load(law))
+            opened.law.load(made.program, made.law.integers("default", opened.tick_ps), slot=0)
+        found = guarding.inject_program(bank, word, tuple(bits), core=core)
+        state = guarding.state()
+
+    def show() -> None:
+        what = "program disabled" if found.double else f"bit {found.bit} corrected"
+        typer.echo(f"found in bank {found.bank}, word {found.word}, core {found.core}: {what}")
+        _show(state)
+
+    emit({"found": found, "state": state}, show, json_)
+
+
 def _show(state: "EccState") -> None:
     if state.sets:
         rows = [(one.set, one.corrected, one.disabled) for one in state.sets]
         table(("set", "corrected", "disabled"), rows)
+    if state.programs:
+        banks = [(one.bank, one.corrected, one.disabled) for one in state.programs]
+        table(("bank", "corrected", "disabled"), banks)
     counters = ", ".join(f"{count} {name}" for name, count in state.counters.items())
     walk = f"every {state.period_cycles} cycles" if state.enabled else "only on demand"
     typer.echo(f"pairs are checked {walk}; {counters}")

@@ -127,8 +127,9 @@ def del_(
 
 
 def _show(state: "LawState") -> None:
+    cores = f"{state.cores} core{'s' * (state.cores != 1)}"
     typer.echo(
-        f"{state.cores} core, instruction set {state.isa}, {state.code_words} instructions and "
+        f"{cores}, instruction set {state.isa}, {state.code_words} instructions and "
         f"{state.memory_words} words a program; {state.budget} turns an event at most; nothing "
         f"rises above {state.threshold_ticks} ticks; time passes four times in {state.timer_ticks} "
         "ticks"
@@ -136,8 +137,11 @@ def _show(state: "LawState") -> None:
     if state.trap is not None:
         typer.echo(f"last trap: {state.trap['status']} in slot {state.trap['slot']}")
     rows = [
-        (one.slot, one.law, one.bank, f"{one.version:#010x}" if one.law else None, one.trapped)
+        (
+            *(one.slot, one.law, one.bank, f"{one.version:#010x}" if one.law else None),
+            "by a trap" if one.trapped else "by a double error" if one.damaged else None,
+        )
         for one in state.slots
     ]
-    table(("slot", "law", "bank", "version", "trapped"), rows)
+    table(("slot", "law", "bank", "version", "disabled"), rows)
     table(("counter", "events"), list(state.counters.items()))

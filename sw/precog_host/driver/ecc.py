@@ -1,15 +1,15 @@
-"""Check bits of a device's stored models: the walk over them, its counters, its test."""
+"""Check bits of a device's models and programs: the walk over them, its counters, its test."""
 
 from dataclasses import dataclass
 
-from precog_spec.registers.ecc import ECC_EVENTS
-from precog_spec.secded import guarded_pairs
+from precog_spec.registers.ecc import ECC_BANKS, ecc_events
+from precog_spec.secded import PROGRAM_WORDS, guarded_pairs, program_bits
 
 from ..registers import Registers
 from ..transport import DeviceError
 from ..windows import Windows
 
-__all__ = ["EccDriver", "EccState", "LastError", "SetErrors"]
+__all__ = ["EccDriver", "EccState", "LastError", "LastProgramError", "ProgramErrors", "SetErrors"]
 
 _BUSY_READS = 100_000  # polls of a busy bit before the device counts as hung
 
@@ -37,6 +37,26 @@ class SetErrors:
 
 
 @dataclass(frozen=True)
+class LastProgramError:
+    """Where the last error in a program was."""
+
+    bank: int
+    core: int  #: whose copy of the program it was
+    word: int  #: 0..1023 instructions, 1024..1535 slot memory, 1536..1541 entries
+    bit: int | None  #: those behind the word's data bits are check bits; None: it was double
+    double: bool
+
+
+@dataclass(frozen=True)
+class ProgramErrors:
+    """Errors of the program in one bank of the law engine."""
+
+    bank: int
+    corrected: int  #: since reset
+    disabled: bool  #: by a double error, and not loaded since
+
+
+@dataclass(frozen=True)
 class EccState:
     """What the scrubber is to do, and what it found."""
 
@@ -45,6 +65,8 @@ class EccState:
     counters: dict[str, int]
     sets: tuple[SetErrors, ...]  #: those with errors
     last: LastError | None
+    programs: tuple[ProgramErrors, ...] = ()  #: those with errors
+    last_program: LastProgramError | None = None
 
 
 class EccDriver(Windows):
@@ -65,6 +87,7 @@ class EccDriver(Windows):
         if not registers.sizes.ecc:
             raise DeviceError("device has no check bits: it was built without (ecc=0)")
         super().__init__(registers)
+        self._programs = registers.sizes.guards_programs
 
     def state(self) -> EccState:
         """What the device shows."""
@@ -78,7 +101,7 @@ class EccDriver(Windows):
             enabled=bool(control["enable"]),
             period_cycles=control["period"],
             counters=self.registers.snapshots.read(
-                "ECC", "COUNTERS", [name for name, _ in ECC_EVENTS]
+                "ECC", "COUNTERS", [name for name, _ in ecc_events(programs=self._programs)]
             ),
             sets=tuple(
                 SetErrors(n, row["corrected"], bool(row["disabled"]))
@@ -96,6 +119,35 @@ class EccDriver(Windows):
             )
             if last["any"]
             else None,
+            programs=self._program_errors(),
+            last_program=self._last_program(),
+        )
+
+    def _program_errors(self) -> tuple[ProgramErrors, ...]:
+        if not self._programs:
+            return ()
+        rows = [
+            (n, self.registers.entry("ECC", "PROGRAMS", n, "PROGRAM_ERRORS"))
+            for n in range(ECC_BANKS)
+        ]
+        return tuple(
+            ProgramErrors(n, row["corrected"], bool(row["disabled"]))
+            for n, row in rows
+            if row["corrected"] or row["disabled"]
+        )
+
+    def _last_program(self) -> LastProgramError | None:
+        last = self.registers.fields("ECC", "PROGRAM_LAST") if self._programs else {"any": 0}
+        if not last["any"]:
+            return None
+        data, half, bit = program_bits(last["word"]), last["half"], last["bit"]
+        number = data + 4 * half + bit - 32 if bit >= 32 else 32 * half + bit
+        return LastProgramError(
+            bank=last["bank"],
+            core=last["core"],
+            word=last["word"],
+            bit=None if last["double"] else number,
+            double=bool(last["double"]),
         )
 
     def configure(self, *, enable: bool | None = None, period_cycles: int | None = None) -> None:
@@ -116,7 +168,7 @@ class EccDriver(Windows):
         self.registers.write_fields("ECC", "CONTROL", **word)
 
     def scrub(self) -> None:
-        """Have all valid sets checked, now; returns when that is done.
+        """Have all valid sets and programs checked, now; returns when that is done.
 
         Raises
         ------
@@ -201,8 +253,7 @@ class EccDriver(Windows):
         for name, value, limit in (("set", number, sets), ("row", row, 32), ("word", word, 16)):
             if not 0 <= value < limit:
                 raise ValueError(f"{name} must be in 0..{limit - 1}, not {value!r}")
-        if len(bits) not in (1, 2) or len(set(bits)) != len(bits):
-            raise ValueError(f"bits must be one, or two different ones, not {bits!r}")
+        self._check_count(bits)
         for bit in bits:
             if not 0 <= bit < 36:
                 raise ValueError(f"bit must be in 0..35, not {bit!r}")
@@ -214,6 +265,92 @@ class EccDriver(Windows):
         if (copy, row, word // 2) not in guarded_pairs(tree=tree):
             where = ("the set's memory", "the second copy", "the trees' memory")[copy]
             raise ValueError(f"word must be one that {where} stores, not {word} of row {row}")
+
+    def inject_program(
+        self, bank: int, word: int, bits: tuple[int, ...], *, core: int = 0
+    ) -> LastProgramError:
+        """Flip one or two bits of a program's word, and have the device find them.
+
+        Parameters
+        ----------
+        bank : int
+        word : int
+            0..1023 instructions, 1024..1535 slot memory, 1536..1541 where events begin.
+        bits : tuple of int
+            The word's data bits, then 8 check bits; one is corrected, two disable the program.
+            Of two both must be of the first 32 data and 4 check bits, or both of the others.
+        core : int
+            In the copy of this core.
+
+        Returns
+        -------
+        LastProgramError
+            What the device found.
+
+        Raises
+        ------
+        ValueError
+            As `check_program`, or the bank is not valid; nothing is written.
+        DeviceError
+            The device did not find what was injected.
+        """
+        half, flips = self.check_program(bank, word, bits, core=core)
+        if not self.registers.entry("LAW", "BANKS", bank, "BANK_STATE")["valid"]:
+            raise ValueError(f"bank {bank} must hold a valid program: precog law load loads one")
+        place = {"word": word, "half": half, "bank": bank, "core": core}
+        self.registers.write_fields("ECC", "PROGRAM", **place)
+        told = {"first": flips[0], "other": flips[-1], "double": int(len(flips) == 2)}
+        self.registers.write_fields("ECC", "FLIPS", **told)
+        self._order(inject_program=1)
+        last = self._last_program()
+        bit = None if len(bits) == 2 else bits[0]
+        wanted = LastProgramError(bank, core, word, bit, double=len(bits) == 2)
+        if last != wanted:
+            raise DeviceError(f"device must find the error that was injected, it shows {last}")
+        return wanted
+
+    def check_program(
+        self, bank: int, word: int, bits: tuple[int, ...], *, core: int = 0
+    ) -> tuple[int, tuple[int, ...]]:
+        """Refuse what `inject_program` cannot flip, whatever program the bank holds.
+
+        Returns
+        -------
+        half : int
+            Of the stored word.
+        bits : tuple of int
+            Of that half, 32..35 its check bits.
+
+        Raises
+        ------
+        ValueError
+            Programs have no check bits, there is no such bank, word, bit or core, or the bits are
+            not one, or two of one half.
+        """
+        sizes = self.registers.sizes
+        if not self._programs:
+            raise ValueError("bank must be of a law engine: the device has none (law_cores=0)")
+        limits = (("bank", bank, ECC_BANKS), ("word", word, PROGRAM_WORDS))
+        for name, value, limit in (*limits, ("core", core, sizes.law_cores)):
+            if not 0 <= value < limit:
+                raise ValueError(f"{name} must be in 0..{limit - 1}, not {value!r}")
+        self._check_count(bits)
+        data = program_bits(word)
+        for bit in bits:
+            if not 0 <= bit < data + 8:
+                raise ValueError(f"bit of word {word} must be in 0..{data + 7}, not {bit!r}")
+        placed = [divmod(bit, 32) if bit < data else _check_place(bit - data) for bit in bits]
+        halves = {half for half, _ in placed}
+        if len(halves) == 2:
+            raise ValueError(
+                f"bits must be of one half of the word, not {bits!r}: the first 32 data bits and "
+                f"the check bits {data}..{data + 3}, or the others"
+            )
+        return halves.pop(), tuple(bit for _, bit in placed)
+
+    def _check_count(self, bits: tuple[int, ...]) -> None:
+        if len(bits) not in (1, 2) or len(set(bits)) != len(bits):
+            raise ValueError(f"bits must be one, or two different ones, not {bits!r}")
 
     def _order(self, **commands: int) -> None:
         registers = self.registers
@@ -228,5 +365,10 @@ class EccDriver(Windows):
             registers.write_fields("ECC", "ERROR", refused=1)
             name = next(iter(commands))
             raise DeviceError(
-                f"{name} was refused: the set is not valid, or the word is not stored there"
+                f"{name} was refused: the set or bank is not valid, or the word is not stored there"
             )
+
+
+def _check_place(number: int) -> tuple[int, int]:
+    """The half that has a check bit of a program's word, and which of its bits that is."""
+    return number // 4, 32 + number % 4

@@ -34,6 +34,7 @@ class LawSlot:
     bank: int
     version: int  #: CRC-32 of the program
     trapped: bool  #: a trap disabled it
+    damaged: bool = False  #: an uncorrectable word of its program disabled it
 
 
 @dataclass(frozen=True)
@@ -256,7 +257,7 @@ class LawDriver:
     def _slot(self, slot: int) -> LawSlot:
         registers = self._registers
         entry = registers.entry("LAW", "SLOTS", slot, "SLOT")
-        trapped = registers.entry("LAW", "SLOTS", slot, "SLOT_STATE")["trapped"]
+        state = registers.entry("LAW", "SLOTS", slot, "SLOT_STATE")
         bank = entry["bank"]
         version = registers.entry("LAW", "BANKS", bank, "BANK_VERSION")["version"]
         words = [
@@ -264,7 +265,11 @@ class LawDriver:
             for n in range(_NAMES)
         ]
         law = image_name(words) if entry["enable"] else None
-        return LawSlot(slot, law, bank, version if entry["enable"] else 0, bool(trapped))
+        return LawSlot(
+            *(slot, law, bank, version if entry["enable"] else 0),
+            trapped=bool(state["trapped"]),
+            damaged=bool(state.get("damaged", 0)),
+        )
 
     def _free_bank(self) -> int:
         used = {

@@ -162,11 +162,15 @@ class Emulator:
             self.profiler.use = self._profiled
         self.trace = EmulatedTrace(file, self.interrupts) if self.sizes.trace else None
         self.law = (
-            EmulatedLaw(file, self.nic, self.interrupts, self._load_failed)
+            EmulatedLaw(file, self.nic, self.interrupts, self._load_failed, self._law_loaded)
             if self.sizes.law_cores
             else None
         )
-        self.ecc = EmulatedEcc(file, self.nic, self._disabled) if self.sizes.ecc else None
+        self.ecc = (
+            EmulatedEcc(file, self.nic, self.sizes.law_cores, self._disabled)
+            if self.sizes.ecc
+            else None
+        )
         self.receiver = (
             EmulatedReceiver(file, self.sizes.qps, self.pacer, self.trace)
             if self.sizes.receiver
@@ -431,6 +435,10 @@ class Emulator:
     def _loaded(self, number: int, words: NDArray[np.uint32]) -> None:
         if self.ecc is not None:
             self.ecc.loaded(number, words)
+
+    def _law_loaded(self, bank: int, image: NDArray[np.int64]) -> None:
+        if self.ecc is not None:
+            self.ecc.law_loaded(bank, image)
 
     def _load_failed(self) -> None:
         """A load of a model or a program, or a write of their maps, was refused."""

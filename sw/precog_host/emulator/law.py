@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from precog_models.nic import GoldenNic
 from precog_models.rate.engine.image import judged
@@ -31,6 +32,8 @@ class EmulatedLaw:
     interrupts : EmulatedInterrupt
     failed : callable
         Called when a load or a write of the map was refused.
+    loaded : callable
+        Called with a bank and its image when it has been loaded.
     """
 
     def __init__(
@@ -39,10 +42,11 @@ class EmulatedLaw:
         nic: GoldenNic,
         interrupts: EmulatedInterrupt,
         failed: Callable[[], None],
+        loaded: Callable[[int, NDArray[np.int64]], None],
     ) -> None:
         assert nic.engine is not None
         self._file, self._engine, self._failed = file, nic.engine, failed
-        self._interrupts = interrupts
+        self._interrupts, self._loaded = interrupts, loaded
         self._loading: int | None = None
         self._image: list[int] = []
         self._names = [[0] * 4 for _ in range(BANKS)]
@@ -126,13 +130,14 @@ class EmulatedLaw:
             self._fail("load", status)
             return
         self._engine.load(bank, image)
+        self._loaded(bank, image)
         self._file.put("LAW.STATUS", code=int(status))
 
     def _read_slot(self, word: Word) -> int:
         assert word.register is not None
         bank, enable, trapped = self._engine.slot(word.index)
         if word.register.name == "SLOT_STATE":
-            return int(trapped)
+            return int(trapped) | self._engine.damaged(word.index) << 1
         bank_field, enable_field = word.register.fields
         return enable_field.put(bank_field.put(0, bank), int(enable))
 

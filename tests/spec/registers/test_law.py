@@ -24,7 +24,10 @@ def test_codes_and_counters() -> None:
         status.name.lower(): int(status) for status in LoadStatus
     }
     names = {"DONE": "none"}
-    assert tuple((names.get(s.name, s.name.lower()), int(s)) for s in Status) == TRAPS
+    assert (
+        tuple((names.get(s.name, s.name.lower()), int(s)) for s in Status if s != Status.DAMAGED)
+        == TRAPS
+    )
     assert tuple(name for name, _ in LAW_EVENTS) == (*COUNTS, "merged")
     assert COUNTS == ENGINE_COUNTS
 

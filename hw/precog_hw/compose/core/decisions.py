@@ -4,7 +4,7 @@ from amaranth.hdl import Mux
 from amaranth.lib import wiring
 
 from precog_hw.passing import pass_ports
-from precog_hw.rate.engine.engine import HOST_PORTS
+from precog_hw.rate.engine.engine import host_ports
 
 from .forecasts import scores
 from .parts import Laws, Parts
@@ -55,7 +55,9 @@ def _to_psched(parts: Parts, laws: Laws) -> None:
     wiring.connect(m, engine.o, psched.i)
     wiring.connect(m, engine.o_event, stage.i_event)
     wiring.connect(m, wiring.flipped(core.i_law_ack), engine.i_ack)
-    pass_ports(m, core, engine, HOST_PORTS, prefix="law_")
+    pass_ports(m, core, engine, host_ports(parts.config), prefix="law_")
+    if parts.config.guards_programs:
+        wiring.connect(m, parts.predictor.programs, engine.ecc)
     m.d.comb += [
         engine.about.eq(stage.about),
         engine.hold.eq(core.hold | core.parameters.advice_hold),

@@ -8,7 +8,7 @@ from precog_hw.csr.layouts import DECISION, PARAMETERS, SAMPLE
 from precog_hw.csr.qp import config_layout
 from precog_hw.predict.forecast import FORECAST, PROFILE, Forecaster
 from precog_hw.predict.unit import Predictor
-from precog_hw.rate.engine.engine import HOST_PORTS, LawEngine
+from precog_hw.rate.engine.engine import LawEngine, host_ports
 from precog_hw.rate.law_layouts import LAW_ACK, LAW_EVENT, MADE_OF
 from precog_spec.config import NicConfig
 
@@ -45,7 +45,7 @@ def core_ports(
         ports |= {"i_event": In(stream.Signature(LAW_EVENT)), "event_ignored": Out(1)}
     if engine is not None:
         ports |= {"i_law_ack": In(stream.Signature(LAW_ACK))}
-        ports |= _passed(engine, HOST_PORTS, prefix="law_")
+        ports |= _passed(engine, host_ports(config), prefix="law_")
     if forecaster is not None:
         ports |= {
             "i_profile": In(stream.Signature(PROFILE)),

@@ -50,6 +50,8 @@ class Commit(wiring.Component):
     budget, mtu : In
     fail_stb, fail_slot, fail_bank, trap : Out
         An event ended in a trap; the last one that did.
+    damaged_stb : Out(1)
+        A word of the event's program was not as it was written: its rate is held, as in a trap.
     put_stb, row : Out(1), Out(ROW)
         The row of the event's queue pair.
     safe_stb, over_stb : Out(1)
@@ -64,11 +66,12 @@ class Commit(wiring.Component):
     """
 
     def __init__(self, config: NicConfig) -> None:
+        self._config = config
         super().__init__(
             {
                 "ended": In(1),
                 "of": In(begun_layout(config)),
-                "said": In(result_layout(config.qp_bits)),
+                "said": In(result_layout(config.qp_bits, ecc=config.guards_programs)),
                 "lost": In(1),
                 "done_stb": Out(1),
                 "budget": In(BUDGET_BITS),
@@ -77,6 +80,7 @@ class Commit(wiring.Component):
                 "fail_slot": Out(_SLOT_BITS),
                 "fail_bank": Out(_BANK_BITS),
                 "trap": Out(TRAP),
+                "damaged_stb": Out(1),
                 "put_stb": Out(1),
                 "row": Out(ROW),
                 "safe_stb": Out(1),
@@ -95,7 +99,7 @@ class Commit(wiring.Component):
         m = Module()
         m.submodules.safety = safety = Safety()
         of = self.of
-        trapped, status = Signal(), Signal(Status)
+        trapped, damaged, status = Signal(), Signal(), Signal(Status)
         final = Signal(data.StructLayout({"rate": _RATE, "window": _WINDOW}))
         turns = Mux(self.lost, self.budget, self.said.turns)
         m.d.comb += [
@@ -122,12 +126,18 @@ class Commit(wiring.Component):
             self.close.live.eq(of.live),
             self.close.bank.eq(of.bank),
         ]
+        if self._config.guards_programs:
+            m.d.comb += damaged.eq(self.said.damaged & ~self.lost)
         with m.FSM(name="commit"):
             with m.State("SEEK"), m.If(self.ended):
                 m.next = "JUDGE"
             with m.State("JUDGE"):
-                m.d.comb += self.fail_stb.eq(trapped)
-                with m.If(trapped):
+                # The scrubber judges a damaged word: the program is not to blame.
+                m.d.comb += [
+                    self.fail_stb.eq(trapped & ~damaged),
+                    self.damaged_stb.eq(trapped & damaged),
+                ]
+                with m.If(trapped & ~damaged):
                     m.d.sync += [
                         self.trap.slot.eq(of.slot),
                         self.trap.status.eq(status),

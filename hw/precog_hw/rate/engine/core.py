@@ -6,12 +6,10 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_spec.engine.isa import (
-    CODE_WORDS,
     OPS,
     RESULTS,
     ROW_WORDS,
     SLOT_WORDS,
-    SLOTS,
     THREADS,
     WORD,
     Op,
@@ -20,10 +18,11 @@ from precog_spec.engine.isa import (
 from .dispatcher import BUFFER_BITS, EVENT_PLACES, Dispatcher
 from .execute import BLOCK_RAM, Word, registers, result
 from .layouts import CODE_WRITE, ENTRY_WRITE, SLOT_WRITE, event_layout, result_layout, row_layout
-from .operands import first_operand, last_operand, slot_word
+from .operands import first_operand, last_operand
+from .programs import Programs, program_ports
 from .retirer import Retirer
 from .simple import Simple
-from .threads import TURN_BITS, Threads
+from .threads import TURN_BITS, Status, Threads
 from .units import delayed
 
 __all__ = ["Core"]
@@ -53,6 +52,10 @@ class Core(wiring.Component):
     one begins at once. A queue pair has one event in the core at a time: the next one waits at the
     input, so that it sees the row that the first one leaves.
 
+    With ECC each word of a program is compared with its check bits while its instruction runs. The
+    decision on an instruction that is damaged, or uses a damaged word of slot memory, ends the
+    event. That takes no cycle and is in no path of the fetch (`Programs`).
+
     Latency: of an event, `THREADS` cycles for each turn of its program, 22 to start, a cycle for
     each word that it stored, and at most 16. Throughput: an instruction a cycle; an event in 22
     cycles at most.
@@ -63,6 +66,8 @@ class Core(wiring.Component):
         Queue pairs, a power of two.
     dsp : str
         As `Multiplier` has it.
+    ecc : bool
+        Programs have check bits.
 
     Members
     -------
@@ -75,6 +80,12 @@ class Core(wiring.Component):
         Writes of programs: not of one that runs.
     i_row : In(stream.Signature(row_layout))
         Writes of rows: not of a queue pair that has an event in the core.
+    check : In(8)
+        With `ecc`: check bits of the word that is being written.
+    scrub, scrubbed : In(program_scrub_layout), Out(program_answer_layout)
+        As above: a word for the scrubber, three cycles later, unless one is being written.
+    suspect : Out(program_scrub_layout)
+        As above: a word that an event has found damaged.
 
     Raises
     ------
@@ -82,16 +93,18 @@ class Core(wiring.Component):
         `qps` is no power of two.
     """
 
-    def __init__(self, qps: int, dsp: str = "generic") -> None:
+    def __init__(self, qps: int, dsp: str = "generic", *, ecc: bool = False) -> None:
         if qps < 1 or qps & (qps - 1):
             raise ValueError(f"qps must be a power of two, not {qps!r}")
         self._qps = qps
         self._qp_bits = max((qps - 1).bit_length(), 1)
         self._dsp = dsp
+        self._ecc = ecc
         super().__init__(
             {
+                **program_ports(1, ecc=ecc),
                 "i": In(stream.Signature(event_layout(self._qp_bits))),
-                "o": Out(result_layout(self._qp_bits)),
+                "o": Out(result_layout(self._qp_bits, ecc=ecc)),
                 "o_stb": Out(1),
                 "budget": In(TURN_BITS, init=(1 << TURN_BITS) - 1),
                 "code": In(CODE_WRITE),
@@ -106,45 +119,48 @@ class Core(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.threads = self._threads = threads = Threads(self._qp_bits)
-        m.submodules.dispatcher = self._dispatcher = Dispatcher(self._qp_bits)
-        m.submodules.retirer = self._retirer = Retirer(self._qp_bits)
+        m.submodules.threads = self.threads = threads = Threads(self._qp_bits)
+        m.submodules.dispatcher = self.dispatcher = Dispatcher(self._qp_bits, ecc=self._ecc)
+        m.submodules.retirer = self._retirer = Retirer(self._qp_bits, ecc=self._ecc)
         self._connect(m)
         # What is known of the instruction in each stage.
         self._thread = self._pipeline(m, threads.thread, "thread")
-        self._live = self._pipeline(m, threads.live, "live")
-        self._phase = self._pipeline(m, threads.phase, "phase")
-        self._slot = self._pipeline(m, threads.about.slot, "slot")
+        self.live = self._pipeline(m, threads.live, "live")
+        self.phase = self._pipeline(m, threads.phase, "phase")
+        self.slots = self._pipeline(m, threads.about.slot, "slot")
         self._qp = self._pipeline(m, threads.about.qp, "qp")
-        self._pc = self._pipeline(m, threads.pc, "pc")
+        self.pc = self._pipeline(m, threads.pc, "pc")
         self._turns = delayed(m, threads.about.turns, 4, "turns")
-        fetched = delayed(m, self._fetch(m), 1, "fetched")
-        self._words = {3: Word(fetched)}
+        programs = Programs(m, self, ecc=self._ecc)
+        fetched = delayed(m, programs.fetch(self.pc[1], self.slots[1]), 1, "fetched")
+        self.words = {3: Word(fetched)}
         for n in range(4, _STAGES):
             fetched = delayed(m, fetched, 1, f"fetched{n}")
-            self._words[n] = Word(fetched)
-        m.d.comb += self._dispatcher.asked.eq(self._thread[2])
-        self._buffer = delayed(m, self._dispatcher.buffer, 1, "buffer")
+            self.words[n] = Word(fetched)
+        m.d.comb += self.dispatcher.asked.eq(self._thread[2])
+        self._buffer = delayed(m, self.dispatcher.buffer, 1, "buffer")
         index = Signal((SLOT_WORDS - 1).bit_length())
-        first, second, writes = registers(m, self._words[3], self._thread[3])
+        first, second, writes = registers(m, self.words[3], self._thread[3])
         heard, rows = self._heard(m), self._rows(m)
         row, event = (rows, self._qp[3]), (heard, self._buffer)
-        word = self._words[3]
+        word = self.words[3]
         a = delayed(m, first_operand(m, word, first, row, event), 1, "a").as_signed()
-        first_turn = delayed(m, self._phase[4] == 0, 1, "first_turn")
+        first_turn = delayed(m, self.phase[4] == 0, 1, "first_turn")
         # The next turn of the thread looks up what this one has found the place of.
-        finds = self._live[5] & first_turn & (self._words[5].op == Op.LDX)
+        finds = self.live[5] & first_turn & (self.words[5].op == Op.LDX)
         place = Mux(delayed(m, finds, THREADS - 2, "looks_up"), index, word.b)
-        of_slot = slot_word(m, self._slot[3], place, self.slot, self.slot_stb)
+        of_slot = programs.word(place, self.slots[3])
         last = last_operand(m, word, second, of_slot, row, event)
         b = delayed(m, last, 1, "b").as_signed()
         # An index is wanted in stage 3 of the next turn.
-        word = self._words[5]
+        word = self.words[5]
         found = Signal.like(index)
         m.d.comb += found.eq(Cat(word.b, word.c[:2]) + a)
         m.d.comb += index.eq(delayed(m, found, THREADS - 2, "index"))
         self._decide(m, a, b)
-        made = result(m, self._words, first_turn, a, b, self._simple, self._dsp)
+        if self._ecc:
+            programs.watch()
+        made = result(m, self.words, first_turn, a, b, self._simple, self._dsp)
         self._write(m, made, writes)
         return m
 
@@ -157,7 +173,7 @@ class Core(wiring.Component):
 
     def _connect(self, m: Module) -> None:
         """Event in, thread, event out."""
-        threads, dispatcher, retirer = self._threads, self._dispatcher, self._retirer
+        threads, dispatcher, retirer = self.threads, self.dispatcher, self._retirer
         wiring.connect(m, wiring.flipped(self.i), dispatcher.i)
         m.d.comb += [
             dispatcher.entry.eq(self.entry),
@@ -169,10 +185,12 @@ class Core(wiring.Component):
             threads.start_stb.eq(dispatcher.start_stb),
             threads.start_thread.eq(dispatcher.thread),
             threads.start_pc.eq(dispatcher.pc),
-            threads.start_heard.eq(dispatcher.heard),
+            threads.start_heard.eq(dispatcher.heard & ~dispatcher.damaged),
             threads.start.slot.eq(self.i.payload.slot),
             threads.start.qp.eq(self.i.payload.qp),
             threads.start.id.eq(self.i.payload.id),
+            threads.start.damaged.eq(dispatcher.damaged),
+            threads.start.status.eq(Mux(dispatcher.damaged, Status.ILLEGAL, Status.DONE)),
             threads.retired.eq(retirer.thread),
             threads.retired_stb.eq(retirer.free_stb),
             threads.busy.eq(retirer.busy),
@@ -185,20 +203,6 @@ class Core(wiring.Component):
             self.o_stb.eq(retirer.o_stb),
         ]
 
-    def _fetch(self, m: Module) -> Value:
-        """The instruction, in stage 2."""
-        m.submodules.code = code = Memory(
-            shape=32, depth=SLOTS * CODE_WORDS, init=[], attrs=BLOCK_RAM
-        )
-        read, load = code.read_port(), code.write_port()
-        m.d.comb += [
-            read.addr.eq(Cat(self._pc[1], self._slot[1])),
-            load.addr.eq(Cat(self.code.place, self.code.slot)),
-            load.data.eq(self.code.word),
-            load.en.eq(self.code_stb),
-        ]
-        return read.data
-
     def _heard(self, m: Module) -> Memory:
         """Words of each thread's event, and of the next one."""
         m.submodules.event_memory = heard = Memory(
@@ -206,9 +210,9 @@ class Core(wiring.Component):
         )
         told = heard.write_port()
         m.d.comb += [
-            told.en.eq(self._dispatcher.write_stb),
-            told.addr.eq(self._dispatcher.place),
-            told.data.eq(self._dispatcher.word),
+            told.en.eq(self.dispatcher.write_stb),
+            told.addr.eq(self.dispatcher.place),
+            told.data.eq(self.dispatcher.word),
         ]
         return heard
 
@@ -235,27 +239,27 @@ class Core(wiring.Component):
     def _decide(self, m: Module, a: Value, b: Value) -> None:
         """Branches, ends and traps, in stage 6; the simple unit."""
         m.submodules.simple = self._simple = simple = Simple()
-        m.d.comb += [simple.op.eq(self._words[4].op), simple.a.eq(a), simple.b.eq(b)]
+        m.d.comb += [simple.op.eq(self.words[4].op), simple.a.eq(a), simple.b.eq(b)]
         # What its operands say nothing of.
-        word = self._words[4]
+        word = self.words[4]
         known = [op in set(Op) for op in range(1 << _OP_BITS)]
         costs = Array(OPS[Op(op)].turns if known[op] else 1 for op in range(1 << _OP_BITS))
-        cost = delayed(m, costs[self._words[3].op], 1, "cost")
+        cost = delayed(m, costs[self.words[3].op], 1, "cost")
         has_result = Array(known[op] and OPS[Op(op)].shape in RESULTS for op in range(len(known)))
         illegal = (word.op >= len(Op)) | (word.stores & ~has_result[word.op])
-        last = self._phase[4] == cost - 1
-        begins = (self._phase[4] == 0) & ~illegal
+        last = self.phase[4] == cost - 1
+        begins = (self.phase[4] == 0) & ~illegal
         turns = Signal(TURN_BITS + 1, name="turns")
         m.d.comb += turns.eq(self._turns + Mux(begins, cost, 0))
-        near = Signal(len(self._threads.decision.near), name="near")
-        m.d.comb += near.eq(self._pc[4] + 1)
-        word, decision = self._words[5], self._threads.decision
+        near = Signal(len(self.threads.decision.near), name="near")
+        m.d.comb += near.eq(self.pc[4] + 1)
+        word, decision = self.words[5], self.threads.decision
         turns = delayed(m, turns, 1, "told_turns")
         illegal, last = delayed(m, illegal, 1, "illegal"), delayed(m, last, 1, "last")
         near = delayed(m, near, 1, "told_near")
         always = word.op == Op.JMP
         m.d.sync += [
-            self._threads.decision_stb.eq(self._live[5]),
+            self.threads.decision_stb.eq(self.live[5]),
             decision.thread.eq(self._thread[5]),
             decision.turns.eq(turns),
             decision.illegal.eq(illegal),
@@ -268,21 +272,21 @@ class Core(wiring.Component):
             decision.by_same.eq((word.op == Op.BEQ) | (word.op == Op.BNE)),
             decision.inverts.eq((word.op == Op.BNE) | (word.op == Op.BGE) | always),
         ]
-        m.d.comb += [self._threads.less.eq(simple.less), self._threads.same.eq(simple.same)]
+        m.d.comb += [self.threads.less.eq(simple.less), self.threads.same.eq(simple.same)]
         self._last = last
 
     def _write(self, m: Module, result: Value, writes: list[wiring.PureInterface]) -> None:
         """Write-back, in stage 10 of the last turn: until then operands are read. Then stores."""
         makes, stores = Signal(), Signal()
-        word = self._words[5]
+        word = self.words[5]
         with m.Switch(word.op):
             with m.Case(*(op for op in Op if OPS[op].shape in RESULTS)):
-                m.d.comb += [makes.eq(self._live[5] & self._last), stores.eq(makes & word.stores)]
+                m.d.comb += [makes.eq(self.live[5] & self._last), stores.eq(makes & word.stores)]
             with m.Case(Op.ST):
-                m.d.comb += stores.eq(self._live[5])
+                m.d.comb += stores.eq(self.live[5])
         is_store = delayed(m, word.op == Op.ST, 5, "is_store")
         makes, stores = delayed(m, makes, 5, "makes"), delayed(m, stores, 5, "stores")
-        word = self._words[10]
+        word = self.words[10]
         for write in writes:
             m.d.comb += [
                 write.en.eq(makes),

@@ -1,5 +1,7 @@
 """Several cores of the law engine that look like one."""
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from amaranth.hdl import Array, Cat, Const, Module, Signal
@@ -10,6 +12,7 @@ from precog_hw.stream.queue import Queue
 
 from .core import Core
 from .layouts import CODE_WRITE, ENTRY_WRITE, SLOT_WRITE, event_layout, result_layout, row_layout
+from .programs import program_ports
 from .threads import TURN_BITS
 
 __all__ = ["Cores"]
@@ -26,7 +29,8 @@ class Cores(wiring.Component):
         i ───┼─► ...                                   ├─► o
              └─► [one event] ─► core n ─► [8 results] ─┘
 
-    A core keeps the rows of its own queue pairs. All have the same programs.
+    A core keeps the rows of its own queue pairs. All have the same programs, each a copy: the
+    scrubber reads and writes those of one core.
 
     Latency: of `Core`, one cycle more to a core, and from it as many as there are cores, at most,
     and one. Throughput: an event a cycle, until a core has two that it has not begun.
@@ -39,11 +43,15 @@ class Cores(wiring.Component):
         A power of two, at most `qps`. A core has at most eight events at once.
     dsp : str
         As `Multiplier` has it.
+    ecc : bool
+        Programs have check bits.
 
     Members
     -------
-    all
-        As of `Core`.
+    copies : In(cores)
+        With `ecc`: cores that programs are written to.
+    others
+        As of `Core`; the scrubber's answer comes a cycle later, a suspect two.
 
     Raises
     ------
@@ -51,16 +59,19 @@ class Cores(wiring.Component):
         `qps` or `cores` is no power of two, or there are more cores than queue pairs.
     """
 
-    def __init__(self, qps: int, cores: int, dsp: str = "generic") -> None:
+    def __init__(self, qps: int, cores: int, dsp: str = "generic", *, ecc: bool = False) -> None:
         if cores < 1 or cores & (cores - 1) or cores > qps:
             raise ValueError(f"cores must be a power of two in 1..{qps}, not {cores!r}")
-        self._cores = [Core(qps // cores, dsp) for _ in range(cores)]
+        self._cores = [Core(qps // cores, dsp, ecc=ecc) for _ in range(cores)]
+        self._ecc = ecc
         self._bits = (cores - 1).bit_length()
         qp_bits = max((qps - 1).bit_length(), 1)
         super().__init__(
             {
+                **({"copies": In(cores)} if ecc else {}),
+                **program_ports(cores, ecc=ecc),
                 "i": In(stream.Signature(event_layout(qp_bits))),
-                "o": Out(result_layout(qp_bits)),
+                "o": Out(result_layout(qp_bits, ecc=ecc)),
                 "o_stb": Out(1),
                 "budget": In(TURN_BITS, init=(1 << TURN_BITS) - 1),
                 "code": In(CODE_WRITE),
@@ -106,14 +117,42 @@ class Cores(wiring.Component):
                 *self._named(result.i.payload, core.o, n),
             ]
             for name in ("code", "slot", "entry"):
+                stb = getattr(self, f"{name}_stb")
+                written = stb & self.copies[n] if self._ecc else stb
                 m.d.comb += getattr(core, name).eq(getattr(self, name))
-                m.d.comb += getattr(core, f"{name}_stb").eq(getattr(self, f"{name}_stb"))
+                m.d.comb += getattr(core, f"{name}_stb").eq(written)
         m.d.comb += [
             self.i.ready.eq(Array(ready)[to]),
             self.i_row.ready.eq(Array(row_ready)[of_row]),
         ]
         self._gather(m, results)
+        if self._ecc:
+            self._scrub(m)
         return m
+
+    def _scrub(self, m: Module) -> None:
+        """The scrubber's way to each core, and what cores suspect: of several the first one."""
+        asked = self.scrub.place
+        answers, suspect = [], self.suspect
+        m.d.sync += suspect.valid.eq(0)
+        for n, core in enumerate(self._cores):
+            m.d.comb += [
+                core.check.eq(self.check),
+                core.scrub.valid.eq(self.scrub.valid & (asked.core == n)),
+                core.scrub.place.at.eq(asked.at),
+                core.scrub.place.bank.eq(asked.bank),
+            ]
+            answers.append(core.scrubbed.as_value())
+        for n, core in reversed(list(enumerate(self._cores))):
+            found = core.suspect
+            with m.If(found.valid):
+                m.d.sync += [
+                    suspect.valid.eq(1),
+                    suspect.place.at.eq(found.place.at),
+                    suspect.place.bank.eq(found.place.bank),
+                    suspect.place.core.eq(n),
+                ]
+        m.d.sync += self.scrubbed.as_value().eq(reduce(or_, answers))
 
     def _named(self, told: data.View, said: data.View, n: int) -> list[Any]:
         """A core's result, of the queue pair as it is called outside."""

@@ -1,15 +1,16 @@
 """Brings events into a core: a thread for each, its words, the program's entry."""
 
-from amaranth.hdl import Array, Cat, Module, Signal, signed
+from amaranth.hdl import Array, Cat, Module, Signal, Value, signed, unsigned
 from amaranth.lib import stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.predict.layouts import program_answer_layout, program_scrub_layout
 from precog_spec.engine.events import EVENT_FIELDS
 from precog_spec.engine.isa import CODE_WORDS, SLOTS, THREADS, WORD
+from precog_spec.secded import PAIR_BITS, PROGRAM_ENTRIES, check_bits
 
-from .execute import BLOCK_RAM
 from .layouts import ENTRY_WRITE, event_layout
+from .memory import DAMAGED_LATENCY, Ecc, ProgramMemory, Write
 from .threads import THREAD_BITS
 from .units import delayed
 
@@ -33,11 +34,17 @@ class Dispatcher(wiring.Component):
     Parameters
     ----------
     qp_bits : int
+    ecc : bool
+        Entries have check bits.
 
     Members
     -------
     i : In(stream.Signature(event_layout))
     entry : In(ENTRY_WRITE), entry_stb : In(1)
+    check, scrub, scrubbed : In(8), In(program_scrub_layout), Out(program_answer_layout)
+        With `ecc`: as `Core`; entries alone are answered, a cycle later.
+    damaged : Out(1)
+        The event's entry is damaged: `pc` and `heard` mean nothing.
     free, any_free, clash : In
         Of `Threads`, for the event at the input, a cycle ago.
     place : Out(9), word : Out(48), write_stb : Out(1)
@@ -48,12 +55,17 @@ class Dispatcher(wiring.Component):
         A thread, and the buffer of its event.
     """
 
-    def __init__(self, qp_bits: int) -> None:
+    def __init__(self, qp_bits: int, *, ecc: bool = False) -> None:
+        self._ecc = ecc
         super().__init__(
             {
                 "i": In(stream.Signature(event_layout(qp_bits))),
                 "entry": In(ENTRY_WRITE),
                 "entry_stb": In(1),
+                "check": In(check_bits(PAIR_BITS)),
+                "scrub": In(program_scrub_layout(1)),
+                "scrubbed": Out(program_answer_layout()),
+                "damaged": Out(1),
                 "free": In(THREAD_BITS),
                 "any_free": In(1),
                 "clash": In(1),
@@ -72,16 +84,7 @@ class Dispatcher(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         event = self.i.payload
-        m.submodules.entries = entries = Memory(
-            shape=1 + len(self.pc), depth=SLOTS << 3, init=[], attrs=BLOCK_RAM
-        )
-        read, load = entries.read_port(), entries.write_port()
-        m.d.comb += [
-            read.addr.eq(Cat(event.words.kind, event.slot)),
-            load.addr.eq(Cat(self.entry.kind, self.entry.slot)),
-            load.data.eq(Cat(self.entry.place, self.entry.heard)),
-            load.en.eq(self.entry_stb),
-        ]
+        entry = self._entry(m)
         place, writes = Signal(range(EVENT_PLACES), name="word_place"), Signal()
         spare = Signal(BUFFER_BITS, init=THREADS)
         buffers = [Signal(BUFFER_BITS, init=n, name=f"buffer{n}") for n in range(THREADS)]
@@ -92,7 +95,7 @@ class Dispatcher(wiring.Component):
             for n in range(0, _WORDS, 8)
         ]
         m.d.sync += [
-            Cat(self.pc, self.heard).eq(read.data),
+            Cat(self.pc, self.heard).eq(entry),
             self.place.eq(Cat(delayed(m, place, 1, "place"), spare)),
             self.write_stb.eq(delayed(m, writes, 1, "writes")),
             self.word.eq(Array(groups)[delayed(m, place[3:], 1, "group")]),
@@ -119,3 +122,23 @@ class Dispatcher(wiring.Component):
                         m.d.sync += buffer.eq(spare)
                 m.next = "IDLE"
         return m
+
+    def _entry(self, m: Module) -> Value:
+        """The event's entry, in the cycle before it is said; whether it is damaged, with it."""
+        event, asked = self.i.payload, self.scrub.place
+        address = Cat(event.words.kind, event.slot)
+        write = Write(
+            Cat(self.entry.kind, self.entry.slot),
+            Cat(self.entry.place, self.entry.heard),
+            self.entry_stb,
+        )
+        ecc = None
+        if self._ecc:
+            asks = self.scrub.valid & (asked.at >= PROGRAM_ENTRIES)
+            ecc = Ecc(self.check, asks, Cat(asked.at[:3], asked.bank))
+        shape = unsigned(1 + len(self.pc))
+        entries = ProgramMemory(m, "entries", shape, SLOTS << 3, addr=address, write=write, ecc=ecc)
+        if entries.answer is None:
+            return entries.data
+        m.d.comb += [self.scrubbed.eq(entries.answer), self.damaged.eq(entries.damaged)]
+        return delayed(m, entries.data, DAMAGED_LATENCY - 2, "entry")

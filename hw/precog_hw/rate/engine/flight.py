@@ -105,7 +105,8 @@ class Flight(wiring.Component):
     """
 
     def __init__(self, config: NicConfig) -> None:
-        self._begun, self._result = begun_layout(config), result_layout(config.qp_bits)
+        self._begun = begun_layout(config)
+        self._result = result_layout(config.qp_bits, ecc=config.guards_programs)
         self._cores = config.law_cores
         self._places = self._cores * PLACES
         super().__init__(

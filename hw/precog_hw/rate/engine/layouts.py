@@ -73,14 +73,15 @@ def row_layout(qp_bits: int) -> data.StructLayout:
     )
 
 
-def result_layout(qp_bits: int) -> data.StructLayout:
-    """An event's end."""
+def result_layout(qp_bits: int, *, ecc: bool = False) -> data.StructLayout:
+    """An event's end; with `ecc`, a word of its program may have been damaged."""
     return data.StructLayout(
         {
             "qp": unsigned(qp_bits),
             "slot": unsigned(_SLOT_BITS),
             "id": unsigned(ID_BITS),
             "status": unsigned(2),  # `machine.Status`
+            **({"damaged": unsigned(1)} if ecc else {}),  # instead: `machine.Status.DAMAGED`
             "turns": unsigned(12),
             "rated": unsigned(1),  # `rate` was stored
             "windowed": unsigned(1),  # `window` was stored

@@ -4,15 +4,14 @@ All memories are read in stage 3, by its word there; an operand is chosen in sta
 """
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
-from amaranth.lib import data
 from amaranth.lib.memory import Memory
 
-from precog_spec.engine.isa import SLOT_WORDS, SLOTS, WORD, Space
+from precog_spec.engine.isa import WORD, Space
 
-from .execute import BLOCK_RAM, Word
+from .execute import Word
 from .units import delayed
 
-__all__ = ["first_operand", "last_operand", "slot_word"]
+__all__ = ["first_operand", "last_operand"]
 
 
 def first_operand(
@@ -72,21 +71,6 @@ def last_operand(
         "row": (in_row & ~word.b[-1], of_row.data),
     }
     return _chosen(m, "last", delayed(m, number, 1, "number").as_signed(), sources)
-
-
-def slot_word(m: Module, slot: Value, place: Value, write: data.View, write_stb: Value) -> Value:
-    """A word of slot memory, in stage 4, and how to write it."""
-    m.submodules.slot_memory = memory = Memory(
-        shape=signed(WORD), depth=SLOTS * SLOT_WORDS, init=[], attrs=BLOCK_RAM
-    )
-    read, load = memory.read_port(), memory.write_port()
-    m.d.comb += [
-        read.addr.eq(Cat(place, slot)),
-        load.addr.eq(Cat(write.place, write.slot)),
-        load.data.eq(write.word),
-        load.en.eq(write_stb),
-    ]
-    return read.data
 
 
 def _chosen(m: Module, name: str, found: Value, sources: dict[str, tuple[Value, Value]]) -> Value:

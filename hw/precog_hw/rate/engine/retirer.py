@@ -23,6 +23,8 @@ class Retirer(wiring.Component):
     Parameters
     ----------
     qp_bits : int
+    ecc : bool
+        Programs have check bits.
 
     Members
     -------
@@ -42,7 +44,8 @@ class Retirer(wiring.Component):
         The event has ended.
     """
 
-    def __init__(self, qp_bits: int) -> None:
+    def __init__(self, qp_bits: int, *, ecc: bool = False) -> None:
+        self._ecc = ecc
         super().__init__(
             {
                 "store_stb": In(1),
@@ -57,7 +60,7 @@ class Retirer(wiring.Component):
                 "qp": Out(qp_bits),
                 "place": Out(_PLACE_BITS),
                 "word": Out(signed(WORD)),
-                "o": Out(result_layout(qp_bits)),
+                "o": Out(result_layout(qp_bits, ecc=ecc)),
                 "o_stb": Out(1),
                 "thread": Out(THREAD_BITS),
                 "free_stb": Out(1),
@@ -143,4 +146,6 @@ class Retirer(wiring.Component):
             self.o.status.eq(about.status),
             self.o.turns.eq(about.turns),
         ]
+        if self._ecc:
+            m.d.comb += self.o.damaged.eq(about.damaged)
         return m

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import DECISION
 from precog_hw.csr.qp import config_layout
+from precog_hw.passing import pass_ports
 from precog_hw.rate.law_layouts import ABOUT, LAW_ACK, LAW_EVENT, beyond, within
 from precog_hw.rows import plain_memory
 from precog_spec.config import NicConfig
@@ -25,6 +26,7 @@ from .cores import Cores
 from .flight import Flight
 from .intake import Intake
 from .layouts import CODE_WRITE, ENTRY_WRITE, SLOT_WRITE
+from .programs import program_ports
 from .store import PROGRAM
 
 __all__ = ["ENGINE_COUNTS", "ProgramStage"]
@@ -127,11 +129,19 @@ class ProgramStage(wiring.Component):
         The last one.
     close_stb, close : Out(1), Out(CLOSED)
         An event ends; its decision is the next one of the engine's at `o`.
+    damaged_stb : Out(1)
+        An event needed a word of its program that is not as it was written.
     busy : Out(1)
+    check, copies, scrub, scrubbed, suspect
+        With ECC of programs: as `Cores`. What a core says while it is reset is lost.
     """
 
     def __init__(self, config: NicConfig) -> None:
         self._config = config
+        guarded = program_ports(config.law_cores, ecc=config.guards_programs)
+        if guarded:
+            guarded["copies"] = In(config.law_cores)
+        self._guarded = tuple(guarded)
         super().__init__(
             {
                 "i": In(stream.Signature(DECISION)),
@@ -164,14 +174,17 @@ class ProgramStage(wiring.Component):
                 "trap": Out(TRAP),
                 "close_stb": Out(1),
                 "close": Out(CLOSED),
+                "damaged_stb": Out(1),
                 "busy": Out(1),
+                **guarded,
             }
         )
 
     def core(self) -> wiring.Component:
         """What runs programs."""
         cores, qps, dsp = self._config.law_cores, self._config.qps, self._config.dsp
-        return Core(qps, dsp) if cores == 1 else Cores(qps, cores, dsp)
+        ecc = self._config.guards_programs
+        return Core(qps, dsp, ecc=ecc) if cores == 1 else Cores(qps, cores, dsp, ecc=ecc)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -306,6 +319,7 @@ class ProgramStage(wiring.Component):
             inner.i_row.payload.place.eq(at.place),
             *(getattr(inner, name).eq(getattr(self, of)) for name, of in _TO_CORE.items()),
         ]
+        pass_ports(m, self, inner, [n for n in self._guarded if n in inner.signature.members])
 
     def _count(self, m: Module, sent: Value) -> None:
         """Strobes for counters."""
@@ -351,7 +365,15 @@ class ProgramStage(wiring.Component):
         wiring.connect(m, intake.o_event, wiring.flipped(self.o_event))
         for name in ("ended", "of", "said", "lost"):
             m.d.comb += getattr(commit, name).eq(getattr(flight, name))
-        for name in ("fail_stb", "fail_slot", "fail_bank", "trap", "close_stb", "close"):
+        for name in (
+            "fail_stb",
+            "fail_slot",
+            "fail_bank",
+            "trap",
+            "close_stb",
+            "close",
+            "damaged_stb",
+        ):
             m.d.comb += getattr(self, name).eq(getattr(commit, name))
         begins, offers = flight.begins, commit.offers
         m.d.comb += [

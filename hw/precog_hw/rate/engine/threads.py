@@ -57,6 +57,7 @@ _CHANGE = data.StructLayout(
         "turns": unsigned(TURN_BITS),
         "ends": unsigned(1),
         "status": Status,
+        "damaged": unsigned(1),
         "pc": unsigned(_PC_BITS),
     }
 )
@@ -70,6 +71,7 @@ def about_layout(qp_bits: int) -> data.StructLayout:
             "qp": unsigned(qp_bits),
             "id": unsigned(ID_BITS),
             "status": Status,
+            "damaged": unsigned(1),  # a word of its program was not as it was written
             "turns": unsigned(TURN_BITS),
         }
     )
@@ -97,6 +99,9 @@ class Threads(wiring.Component):
         The thread whose turn it is; turns that its instruction has had.
     decision : In(DECISION), decision_stb, less, same : In(1)
         What an instruction does; how its operands compare.
+    damaged : In(1)
+        With `decision`: the instruction, or its word of slot memory, is not as it was written. The
+        event ends, whatever the instruction says.
     ended : Out(6), abouts : Out
         Threads whose event has ended, and all events.
     retired : In(3), retired_stb : In(1)
@@ -125,6 +130,7 @@ class Threads(wiring.Component):
                 "about": Out(about),
                 "decision": In(DECISION),
                 "decision_stb": In(1),
+                "damaged": In(1),
                 "less": In(1),
                 "same": In(1),
                 "ended": Out(THREADS),
@@ -169,6 +175,7 @@ class Threads(wiring.Component):
                     phases[n].eq(Mux(change.last, 0, phases[n] + 1)),
                     abouts[n].turns.eq(change.turns),
                     abouts[n].status.eq(change.status),
+                    abouts[n].damaged.eq(change.damaged),
                 ]
                 with m.If(change.last):
                     m.d.sync += pcs[n].eq(change.pc)
@@ -199,9 +206,10 @@ class Threads(wiring.Component):
             change.last.eq(decision.last),
             change.turns.eq(decision.turns),
             change.ends.eq(1),
+            change.damaged.eq(self.damaged),
             change.pc.eq(next_pc),
         ]
-        with m.If(decision.illegal):
+        with m.If(decision.illegal | self.damaged):
             m.d.sync += change.status.eq(Status.ILLEGAL)
         with m.Elif(decision.over):
             m.d.sync += change.status.eq(Status.OVERRUN)

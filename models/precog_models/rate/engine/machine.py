@@ -35,6 +35,7 @@ class Status(IntEnum):
     ILLEGAL = 1  # an operation that is none
     OVERRUN = 2  # more turns than the budget
     FELL = 3  # past the program's end
+    DAMAGED = 4  # needs a word of its program that is not as it was written
 
 
 #: Words of a trace line: address, result, turns so far.
@@ -46,11 +47,12 @@ _HAS_RESULT = np.array([OPS[op].shape in RESULTS for op in Op])
 _SHIFTS = np.array([OPS[op].shape in (Shape.SUM, Shape.COPY) for op in Op])
 _EVENT_WORDS = EVENT_AT
 _NUMBER_MASK = (1 << NUMBER_BITS) - 1
+_INSTRUCTION_BITS = 32
 _SHIFT_MASK = 63
 _SHIFT_MAX = WORD - 1
 
 (_NUMBER, _SLOT, _ROW) = (int(Space.NUMBER), int(Space.SLOT), int(Space.ROW))
-(_DONE, _ILLEGAL, _OVERRUN, _FELL) = (int(status) for status in Status)
+(_DONE, _ILLEGAL, _OVERRUN, _FELL, _DAMAGED) = (int(status) for status in Status)
 (_END, _ADD, _SUB, _RSB, _AND, _MIN, _MAX, _SHL, _SHR, _SLS, _SEQ, _SNE, _SLT, _SGE) = range(14)
 (_MOV, _ABS, _MUL, _MLR, _FRC, _RCP, _RSQ, _CLZ, _LDX, _ST) = range(14, 24)
 (_BEQ, _BNE, _BLT, _BGE, _JMP, _MLZ) = range(24, 30)
@@ -146,11 +148,11 @@ def run(
     Parameters
     ----------
     code : ndarray of int64
-        Encoded instructions.
+        Encoded instructions; above the 32 bits of a damaged one is something else than 0.
     entry : int
         Address of the first one.
     slot : ndarray of int64, shape (512,)
-        Slot memory, words.
+        Slot memory, words; a damaged one is beyond their range.
     row : ndarray of int64, shape (16,)
         The queue pair's row. Changed in place, if the event ends well.
     event : ndarray of int64
@@ -177,9 +179,13 @@ def run(
         op, rd, ra = word >> 26 & 31, word >> 21 & 31, word >> 16 & 31
         stores = word >> 31 & 1
         space, number, c = word >> 14 & 3, word >> 6 & _NUMBER_MASK, word & 63
-        if op >= _OPS or (stores and not _HAS_RESULT[op]):
+        illegal = op >= _OPS or (stores and not _HAS_RESULT[op])
+        turns += 0 if illegal else _TURNS[op]
+        named = slot[number] if space == _SLOT and op != _LDX else 0
+        if word >> _INSTRUCTION_BITS or narrow(named, WORD) != named:
+            return _DAMAGED, turns, 0
+        if illegal:
             return _ILLEGAL, turns, 0
-        turns += _TURNS[op]
         if turns > budget:
             return _OVERRUN, turns, 0
         a = registers[ra]
@@ -188,7 +194,7 @@ def run(
         if space == _NUMBER:
             b = narrow(number, NUMBER_BITS)
         elif space == _SLOT:
-            b = slot[number]
+            b = named
         elif space == _ROW:
             at = number - _EVENT_WORDS
             b = row[number % ROW_WORDS] if at < 0 else (event[at] if at < len(event) else 0)
@@ -199,6 +205,8 @@ def run(
         place += 1
         if op == _LDX:
             result = slot[(c * DIRECT_WORDS + number + a) % SLOT_WORDS]
+            if narrow(result, WORD) != result:
+                return _DAMAGED, turns, 0
             registers[rd] = result
         elif op == _ST:
             result = a

@@ -7,7 +7,8 @@ All of it lies in one array of int64, so that compiled code can have it in a lar
 
 Safety, whatever a program says: the rate lies in the queue pair's bounds, a window holds a packet
 at least, and with an RTT above the threshold neither rises. An event that ends in a trap holds
-both, and its slot is disabled: from then on its queue pairs run the safe law.
+both, and its slot is disabled: from then on its queue pairs run the safe law. One that needs a
+damaged word of its program holds both, too, and its slot stays until the scrubber has judged.
 """
 
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ from precog_spec.engine.image_fields import (
     WINDOWED_AT,
 )
 from precog_spec.engine.isa import CODE_WORDS, ROW_WORDS, SLOT_WORDS, SLOTS
+from precog_spec.secded import PROGRAM_ENTRIES, PROGRAM_SLOT
 
 from ...fixed import clamp
 from ...jit import njit
@@ -38,10 +40,11 @@ Ints = NDArray[np.int64]
 #: What is counted, then where the last trap was.
 COUNTS = ("events", "trapped", "overrun", "safe")
 LAST = ("slot", "status", "qp", "turns")
-_HEAD = ("threshold", "budget", *COUNTS, *LAST)
+_HEAD = ("threshold", "budget", *COUNTS, *LAST, "damaged")
 _THRESHOLD, _BUDGET, _EVENTS, _TRAPPED, _OVERRUN, _SAFE, _LAST = range(7)
+_HELD = _LAST + len(LAST)
 _SLOT_WORDS_AT = len(_HEAD)
-_BANK, _ENABLE, _TRIPPED, _SLOT_SIZE = range(4)
+_BANK, _ENABLE, _TRIPPED, _DAMAGED, _SLOT_SIZE = range(5)
 _BANKS_AT = _SLOT_WORDS_AT + SLOTS * _SLOT_SIZE
 _VALID, _TAG, _WINDOWED, _VERSION, _ENTRIES = range(5)
 _CODE = _ENTRIES + len(EVENTS)
@@ -57,9 +60,10 @@ _WORDS = [name for name, _, _ in EVENT_FIELDS]
     for name in ("rtt", "rate", "window", "min_rate", "max_rate", "init_rate", "base", "mtu")
 )
 _ACK, _SAMPLE, _CNP, _LOSS = (int(k) for k in (Kind.ACK, Kind.SAMPLE, Kind.CNP, Kind.LOSS))
-_DONE, _OVER = int(Status.DONE), int(Status.OVERRUN)
+_DONE, _OVER, _WRONG = (int(s) for s in (Status.DONE, Status.OVERRUN, Status.DAMAGED))
 _NOTHING = np.zeros((0, 3), dtype=np.int64)
 _WORD_MASK = 0xFFFF_FFFF
+_NOT_WRITTEN = 1 << 60  # beyond the range of an instruction and a word
 
 
 def engine_size(qps: int) -> int:
@@ -135,12 +139,16 @@ def engine_event(unit: Ints, qp: int, event: Ints, nothing: Ints) -> tuple[int, 
         entry = bank[_ENTRIES + kind]
         status, turns, stored = _DONE, 0, 0
         unit[_EVENTS] += 1
-        if entry >= 0:
+        if entry >= CODE_WORDS:
+            status = _WRONG
+        elif entry >= 0:
             code, memory = bank[_CODE:_MEMORY], bank[_MEMORY:_BANK_SIZE]
             status, turns, stored = run(
                 code, entry, memory, row[_STATE:], event, unit[_BUDGET], nothing
             )
-        if status != _DONE:
+        if status == _WRONG:
+            unit[_HELD] += 1
+        elif status != _DONE:
             unit[_OVERRUN if status == _OVER else _TRAPPED] += 1
             slot[_ENABLE], slot[_TRIPPED] = 0, 1
             unit[_LAST] = row[_SLOT]
@@ -160,6 +168,13 @@ def engine_event(unit: Ints, qp: int, event: Ints, nothing: Ints) -> tuple[int, 
         new_rate, new_window = min(new_rate, rate), _less(new_window, window)
     row[_LIVE], row[_RATE], row[_WINDOW] = 1, new_rate, new_window
     return int(new_rate), int(new_window)
+
+
+def _word_at(at: int) -> int:
+    """Where a bank has a word of its program."""
+    if at < PROGRAM_SLOT:
+        return _CODE + at
+    return _MEMORY + at - PROGRAM_SLOT if at < PROGRAM_ENTRIES else _ENTRIES + at - PROGRAM_ENTRIES
 
 
 class EngineUnit:
@@ -217,13 +232,36 @@ class EngineUnit:
         """Let a slot stand for a bank, or for none; False: refused, the bank is not valid."""
         if enable and not self.valid(bank):
             return False
-        self._slot(slot)[:] = bank, int(enable), 0
+        self._slot(slot)[:] = bank, int(enable), 0, 0
         return True
 
     def slot(self, slot: int) -> tuple[int, bool, bool]:
         """Bank, whether it is enabled, whether a trap has disabled it."""
-        bank, enable, tripped = self._slot(slot).tolist()
+        bank, enable, tripped, _ = self._slot(slot).tolist()
         return bank, bool(enable), bool(tripped)
+
+    def damaged(self, slot: int) -> bool:
+        """A double error in its program has disabled it."""
+        return bool(self._slot(slot)[_DAMAGED])
+
+    def spoil(self, bank: int) -> None:
+        """A bank's program has a double error: it is valid no more, and no slot stands for it."""
+        self.invalidate(bank)
+        for slot in range(SLOTS):
+            one = self._slot(slot)
+            if one[_ENABLE] and one[_BANK] == bank:
+                one[_ENABLE], one[_DAMAGED] = 0, 1
+
+    def damage(self, bank: int, at: int) -> None:
+        """Word `at` of a bank's program, as `secded` numbers them, is not as it was written."""
+        if at < PROGRAM_ENTRIES:
+            self._bank(bank)[_word_at(at)] ^= _NOT_WRITTEN
+        else:
+            self._bank(bank)[_word_at(at)] = CODE_WORDS
+
+    def held(self) -> int:
+        """Events that needed a damaged word: their rate was held."""
+        return int(self.array[_HELD])
 
     def event(self, qp: int, words: Ints) -> tuple[int, int]:
         """`engine_event` on a copy of the words."""
@@ -239,7 +277,7 @@ class EngineUnit:
 
     def last(self) -> dict[str, int]:
         """Where the last trap was."""
-        return dict(zip(LAST, self.array[_LAST:_SLOT_WORDS_AT].tolist(), strict=True))
+        return dict(zip(LAST, self.array[_LAST:_HELD].tolist(), strict=True))
 
     def _row(self, qp: int) -> Ints:
         at = _ROWS_AT + qp * _ROW_SIZE

@@ -23,27 +23,29 @@ from precog_hw.rate.engine.layouts import (
     result_layout,
     row_layout,
 )
+from precog_models.predict.ecc import guard
 from precog_models.rate.engine.assembler import assemble
 from precog_models.rate.engine.machine import Status, run
 from precog_sim.rtl.event_block import pack, unpack
 from precog_sim.rtl.feed_block import FeedBlock, FeedRun, feed_library
 from precog_spec.engine.events import EVENT_FIELDS
+from precog_spec.secded import PROGRAM_ENTRIES, PROGRAM_SLOT
 
 __all__ = ["NAMES", "QPS", "Bench", "Slot", "core_library"]
 
 QPS = 8
 _QP_BITS = 3
-_EVENT, _RESULT = event_layout(_QP_BITS), result_layout(_QP_BITS)
+_EVENT, _RESULT = event_layout(_QP_BITS), result_layout(_QP_BITS, ecc=True)
 _BUDGET = 1500
 NAMES = [name for name, _, _ in EVENT_FIELDS]
 _NOTHING = np.zeros((0, 3), dtype=np.int64)
 
 
 class _Streamed(wiring.Component):
-    """The core with its results as a stream that is always ready."""
+    """The core, with check bits, and its results as a stream that is always ready."""
 
     def __init__(self) -> None:
-        self._core = core = Core(QPS)
+        self._core = core = Core(QPS, ecc=True)
         members = {n: one for n, one in core.signature.members.items() if n not in ("o", "o_stb")}
         super().__init__(members | {"o": Out(stream.Signature(_RESULT))})
 
@@ -59,11 +61,20 @@ class _Streamed(wiring.Component):
 
 
 class Slot:
-    """A program, its memory and its entries."""
+    """A program, its memory and its entries; of words some stored bits are flipped.
+
+    `flips` has a mask for the number of a word, as `precog_spec.secded` numbers them: bits of its
+    data, then 8 check bits.
+    """
 
     def __init__(
-        self, code: list[int], entries: dict[int, int], memory: dict[int, int] | list[int]
+        self,
+        code: list[int],
+        entries: dict[int, int],
+        memory: dict[int, int] | list[int],
+        flips: dict[int, int] | None = None,
     ) -> None:
+        self.flips = flips or {}
         self.code = np.array(code, dtype=np.int64)
         self.entries = entries
         self.memory = np.zeros(512, dtype=np.int64)
@@ -86,6 +97,16 @@ def _dumps() -> list[Slot]:
 
 
 _DUMPS = _dumps()
+
+
+def _stored(slot: Slot, at: int, word: int) -> tuple[int, int]:
+    """A word and its check bits, as they are stored."""
+    bits = 32 if at < PROGRAM_SLOT else 48 if at < PROGRAM_ENTRIES else 11
+    word &= (1 << bits) - 1
+    low, high = guard([word & 0xFFFF_FFFF, word >> 32]).tolist()
+    mask = slot.flips.get(at, 0)
+    check = low >> 32 | high >> 32 << 4
+    return word ^ mask & (1 << bits) - 1, check ^ mask >> bits
 
 
 class Bench:
@@ -122,10 +143,18 @@ class Bench:
         one = self.slots[slot]
         row, before = self.rows[qp], self.rows[qp].copy()
         entry = one.entries.get(words[0])
+        if PROGRAM_ENTRIES + words[0] in one.flips:
+            return slot, Status.DAMAGED, 0, before
         if entry is None:
             return slot, Status.DONE, 0, before
         event = np.array(words, dtype=np.int64)
-        status, turns, _ = run(one.code, entry, one.memory, row, event, self.budget, _NOTHING)
+        code, memory = one.code.copy(), one.memory.copy()
+        for at, mask in one.flips.items():
+            if at < PROGRAM_SLOT:
+                code[at] = code[at] ^ (mask & 0xFFFF_FFFF) | 1 << 32
+            elif at < PROGRAM_ENTRIES:
+                memory[at - PROGRAM_SLOT] ^= 1 << 60
+        status, turns, _ = run(code, entry, memory, row, event, self.budget, _NOTHING)
         return slot, Status(status), turns, row.copy()
 
     def run(self) -> int:
@@ -149,14 +178,26 @@ class Bench:
     def _load(self, rtl: FeedBlock, slots: list[Slot]) -> None:
         codes, memories, entries = [], [], []
         for number, slot in enumerate(slots):
-            codes += [[number, n, word] for n, word in enumerate(slot.code.tolist())]
-            memories += [[number, n, int(slot.memory[n])] for n in np.flatnonzero(slot.memory)]
-            entries += [[number, kind, 1, place] for kind, place in slot.entries.items()]
+            for n, word in enumerate(slot.code.tolist()):
+                word, check = _stored(slot, n, word)
+                codes.append([check, number, n, word])
+            touched = [at - PROGRAM_SLOT for at in slot.flips if at >= PROGRAM_SLOT]
+            named = [n for n in touched if n < len(slot.memory)]
+            for n in sorted({*np.flatnonzero(slot.memory).tolist(), *named}):
+                word, check = _stored(slot, PROGRAM_SLOT + n, int(slot.memory[n]))
+                memories.append([check, number, n, word - (word >> 47 << 48)])
+            for kind in range(8):
+                place = slot.entries.get(kind)
+                word = 0 if place is None else place | 1 << 10
+                word, check = _stored(slot, PROGRAM_ENTRIES + kind, word)
+                entries.append([check, number, kind, word >> 10, word & 1023])
         tables = {"code": codes, "slot": memories, "entry": entries}
         for port, layout in (("code", CODE_WRITE), ("slot", SLOT_WRITE), ("entry", ENTRY_WRITE)):
-            table = np.array(tables[port], dtype=np.int64).reshape(-1, len(dict(layout)))
-            for row in pack(layout, table, rtl.size(port)):
-                rtl.pulse(f"{port}_stb", **{port: int.from_bytes(row.tobytes(), "little")})
+            table = np.array(tables[port], dtype=np.int64).reshape(-1, 1 + len(dict(layout)))
+            rows = pack(layout, table[:, 1:], rtl.size(port))
+            for row, check in zip(rows, table[:, 0].tolist(), strict=True):
+                word = int.from_bytes(row.tobytes(), "little")
+                rtl.pulse(f"{port}_stb", **{port: word, "check": check})
 
     def _results(self, rtl: FeedBlock, events: list[Any]) -> tuple[int, list[Any]]:
         """Cycles and results of events."""
@@ -196,7 +237,8 @@ class Bench:
     def _compare(self, told: Any) -> Any:
         """A result against the golden one; the row that the event leaves."""
         slot, status, turns, row = self.wanted[told.qp].popleft()
-        assert (told.slot, told.status, told.turns) == (slot, status, turns)
+        seen = Status.DAMAGED if told.damaged else told.status
+        assert (told.slot, seen, told.turns) == (slot, status, turns)
         if told.rated:
             assert told.rate == row[0] % (1 << 32)
         if told.windowed:

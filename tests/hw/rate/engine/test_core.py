@@ -2,6 +2,7 @@
 """A core of the law engine against the interpreter: results, rows and turns, bit for bit."""
 
 import random
+from collections import Counter
 
 import pytest
 from tests.models.rate.engine.random_programs import random_code
@@ -14,6 +15,7 @@ from precog_models.rate.engine.machine import Status
 from precog_models.rate.engine.verify import verify
 from precog_spec.engine.events import EVENT_FIELDS, EVENTS
 from precog_spec.engine.isa import THREADS, Instruction, Op, Space
+from precog_spec.secded import PROGRAM_ENTRIES, PROGRAM_SLOT
 
 from .bench import NAMES, QPS, Bench, Slot
 
@@ -118,6 +120,45 @@ def test_an_overrun() -> None:
     slot = Slot(_short("mov r1, #9\nst s[3], r1\nfrc r1, r1, #3\nend"), {0: 0}, [])
     bench = Bench([slot], {}, [(0, 0, [0] * len(NAMES))], budget=5)
     assert bench.wanted[0][0][1] == Status.OVERRUN
+    bench.run()
+
+
+def _flips(rng: random.Random, code: int, wide: bool) -> dict[int, int]:
+    """One bit or two of some words: instructions, slot memory, entries."""
+    chosen = {at: 40 for at in rng.sample(range(code), 3 if wide else 1)}
+    chosen |= {PROGRAM_SLOT + n: 56 for n in rng.sample(range(128), 12 if wide else 1)}
+    chosen |= {PROGRAM_ENTRIES + rng.randrange(6): 19}
+    return {
+        at: sum(1 << n for n in rng.sample(range(bits), rng.randrange(1, 3)))
+        for at, bits in chosen.items()
+    }
+
+
+def test_damaged_words(seed: int, request: pytest.FixtureRequest) -> None:
+    """One wrong bit or two, anywhere: an event that needs the word stores nothing, others do."""
+    rng, ended = random.Random(seed), Counter[Status]()
+    for n in range(max(request.config.getoption("--volume"), 4)):
+        bench = _random_bench(rng)
+        for slot in bench.slots:
+            slot.flips = _flips(rng, len(slot.code), n % 2 == 0)
+        bench = Bench(bench.slots, bench.start, bench.events)
+        ended.update(one[1] for of_qp in bench.wanted for one in of_qp)
+        bench.run()
+    assert ended[Status.DAMAGED] > 10
+    assert ended[Status.DONE] > 10
+
+
+@pytest.mark.parametrize("bits", [(n,) for n in range(0, 56, 5)] + [(3, 50), (47, 48), (0, 1)])
+def test_a_damaged_word_in_an_events_last_instruction_but_one(bits: tuple[int, ...]) -> None:
+    """It is noticed before the event's stores are made; a table is read in a second turn."""
+    mask = sum(1 << bit for bit in bits)
+    words = [0] * len(NAMES)
+    read = Slot(_short("mov! r0, p[5]\nend"), {0: 0}, {5: 77}, {PROGRAM_SLOT + 5: mask})
+    found = Slot(_short("mov r1, #3\nldx r1, r1, p[300]\nend"), {0: 0}, {}, {1327: mask})
+    beside = Slot(_short("mov! r0, p[4]\nend"), {0: 0}, {4: 9}, {PROGRAM_SLOT + 5: mask})
+    bench = Bench([read, found, beside], {}, [(slot, slot, words) for slot in range(3)])
+    assert bench.wanted[0][0][1] == bench.wanted[1][0][1] == Status.DAMAGED
+    assert bench.wanted[2][0][1] == Status.DONE
     bench.run()
 
 

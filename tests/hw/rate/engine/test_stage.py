@@ -18,6 +18,7 @@ from precog_hw.rate.engine.engine import LawEngine
 from precog_hw.rate.engine.stage import ENGINE_COUNTS
 from precog_models.laws.compiler.compile import compile_law
 from precog_models.laws.compiler.load import load
+from precog_models.predict.ecc import guard_program
 from precog_models.rate.engine.core import event_words
 from precog_models.rate.engine.image import image_of
 from precog_models.rate.engine.unit import EngineUnit
@@ -32,6 +33,7 @@ from precog_spec.law_fields import (
     EventKind,
     ScoreCommand,
 )
+from precog_spec.secded import PROGRAM_ENTRIES, PROGRAM_SLOT, program_bits
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_stage")]
 
@@ -65,6 +67,8 @@ class Bench:
         Three of four queue pairs ask for PSCHED, which stands behind an engine of four cores.
     base : int
         Base RTT that a sample tells each queue pair at first; 0: none does.
+    damage : dict
+        What is not as it was written, in the copy of each core.
     """
 
     config: NicConfig
@@ -74,6 +78,10 @@ class Bench:
     stall: float = 0.0
     scheduled: bool = False
     base: int = 0
+    #: Of each bank: words of its program, as `secded` numbers them, and their wrong stored bits.
+    damage: dict[int, dict[int, tuple[int, ...]]] = field(default_factory=dict)
+    suspects: set[tuple[int, int, int]] = field(default_factory=set)  # bank, word, core
+    held: int = 0
     feeds: dict[str, deque[Any]] = field(default_factory=lambda: {"ack": deque(), "event": deque()})
     words: dict[int, Any] = field(default_factory=dict)  # by time, which no two share
     decided: int = 0
@@ -110,7 +118,7 @@ class Bench:
     def run(self, library: Path) -> None:
         """Let all of it happen."""
         self.left = len(self.words)
-        benches = (self._set_up, self._watch)
+        benches = (self._set_up, self._watch, *((self._suspect,) if self.damage else ()))
         feeds = [self._feed(name) for name in self.feeds]
         self.simulation = Verilated(self.engine, library)
         most = (1 << 16) + _LONGEST * self.left
@@ -144,6 +152,9 @@ class Bench:
             await self._load(ctx, bank, image)
             self.unit.load(bank, image)
             assert self.unit.map_slot(bank, bank, enable=True)
+            for at, bits in self.damage.get(bank, {}).items():
+                await self._put(ctx, bank, at, guard_program(image)[at].tolist(), bits)
+                self.unit.damage(bank, at)
         for qp, slot in enumerate(self.slots):
             config = {"enable": 1, "algorithm": 8 + slot, **_BOUNDS}
             config |= {"psched": self._asks(qp), "sla_priority": qp % 8}
@@ -192,6 +203,34 @@ class Bench:
         await ctx.tick()
         ctx.set(engine.map_stb, 0)
 
+    async def _put(
+        self, ctx: SimulatorContext, bank: int, at: int, pair: list[int], bits: tuple[int, ...]
+    ) -> None:
+        """Stored bits of a word are wrong, data bits before check bits."""
+        low, high = pair
+        stored = low & 0xFFFF_FFFF | (high & 0xFFFF) << 32 | (low >> 32 | high >> 32 << 4) << 48
+        data = program_bits(at)
+        for bit in bits:
+            stored ^= 1 << (bit if bit < data else bit - data + 48)
+        put = self.engine.ecc.put
+        for core in range(self.config.law_cores):
+            place = {"at": at, "bank": bank, "core": core}
+            word = {"data": stored & (1 << 48) - 1, "check": stored >> 48}
+            ctx.set(put, {"en": 1, "place": place, **word})
+            await ctx.tick().until(self.engine.ecc.put_ready)
+        ctx.set(put, {"en": 0})
+
+    async def _suspect(self, ctx: SimulatorContext) -> None:
+        """What cores say of damaged words."""
+        suspect, stb = self.engine.ecc.suspect, self.engine.damaged_stb
+        while not getattr(self, "ready", False):
+            await ctx.tick()
+        while self.left:
+            *_, found, held = await ctx.tick().sample(suspect, stb)
+            self.held += held
+            if found.valid:
+                self.suspects.add((found.place.bank, found.place.at, found.place.core))
+
     async def _watch(self, ctx: SimulatorContext) -> None:
         engine = self.engine
         while not getattr(self, "ready", False):
@@ -236,7 +275,7 @@ class Bench:
         """What the golden engine decides, with the program that the event began with."""
         slot = self.unit._slot(self.slots[qp])
         before = slot.copy()
-        slot[:] = bank if live else before[0], live, before[2]
+        slot[:3] = bank if live else before[0], live, before[2]
         found = self.unit.event(qp, words)
         if not live or slot[1]:
             slot[:] = before  # no trap
@@ -310,6 +349,32 @@ def test_traps_while_others_are_in_flight(cores: int, seed: int) -> None:
     assert counts == bench.unit.counts()
     assert (counts["overrun"] > 0, counts["safe"] > 50, counts["events"] > 50) == (True,) * 3
     assert [bench.unit.slot(n)[1:] for n in range(2)] == [(False, True), (True, False)]
+
+
+@pytest.mark.parametrize("cores", [1, 4])
+def test_events_that_need_a_damaged_word_hold_their_rate(cores: int, seed: int) -> None:
+    """Others go on; the slot stays, and the scrubber hears which words were damaged."""
+    rng, config = random.Random(seed), _config(cores)
+    laws = ["lockstep", "timely", "swift", "dcqcn"]
+    bench = Bench(config, laws, 1000, rng, 0.3)
+    for bank, law in enumerate(laws):
+        code = len(compile_law(load(law)).program.code)
+        words = {*rng.sample(range(code), 3), PROGRAM_SLOT + rng.randrange(20)}
+        words |= {PROGRAM_ENTRIES + 2} if bank == 3 else set()
+        bench.damage[bank] = {
+            at: tuple(rng.sample(range(program_bits(at) + 8), rng.randrange(1, 3))) for at in words
+        }
+    _traffic(bench, 400, collide=True)
+    bench.run(_library(config))
+    assert dict(zip(ENGINE_COUNTS, bench.counts, strict=True)) == bench.unit.counts()
+    assert bench.counts == [400, 0, 0, 0]
+    assert bench.held == bench.unit.held() > 5
+    assert bench.suspects
+    for bank, at, core in bench.suspects:
+        assert at in bench.damage[bank]
+        assert core < cores
+    assert len({core for *_, core in bench.suspects}) > (cores > 1)
+    assert [bench.unit.slot(n)[1:] for n in range(4)] == [(True, False)] * 4
 
 
 @pytest.mark.parametrize(
