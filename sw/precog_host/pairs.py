@@ -34,8 +34,8 @@ def add(
     Raises
     ------
     ValueError
-        A slot does not exist or is enabled already, or a value does not fit; nothing is changed
-        then.
+        A slot does not exist or is enabled already, a slot of the law engine has no program, or a
+        value does not fit; nothing is changed then.
     DeviceError
         The device refused.
     """
@@ -47,6 +47,7 @@ def add(
                 f"take it away first with precog qp del {number}"
             )
     law = algorithm or first_law(device)
+    _check_law(device, law)
     planned = [
         device.qp(number).planned(preset=preset, enable=True, algorithm=law, model_slot=model_slot)
         for number in wanted
@@ -68,12 +69,14 @@ def change(
     Raises
     ------
     ValueError
-        A slot does not exist or is not enabled, or a value does not fit; nothing is changed then.
+        A slot does not exist or is not enabled, a slot of the law engine has no program, or a value
+        does not fit; nothing is changed then.
     DeviceError
         The device refused.
     """
     wanted = list(dict.fromkeys(numbers))
     _check_enabled(device, wanted)
+    _check_law(device, algorithm)
     planned = [
         device.qp(number).planned(preset=preset, algorithm=algorithm, model_slot=model_slot)
         for number in wanted
@@ -109,6 +112,16 @@ def states(device: Device) -> Iterator[QpStatus]:
         state = device.qp(number).status()
         if state.enable:
             yield state
+
+
+def _check_law(device: Device, name: str) -> None:
+    """A slot without a program would have its queue pairs run the safe law, unasked."""
+    for one in device.law.slots() if device.law is not None else ():
+        if name == f"law:{one.slot}" and one.law is None:
+            raise ValueError(
+                f"law slot {one.slot} must have a program, not none: load one with precog law load "
+                f"LAW --slot {one.slot}"
+            )
 
 
 def _check_enabled(device: Device, numbers: Iterable[int]) -> None:

@@ -60,6 +60,11 @@ def test_a_compiled_program_needs_its_parameters(run: Run, tmp_path: Path) -> No
         (("law", "set", "--budget", "1024"), "budget must be in 1..1023, not 1024"),
         (("law", "set", "--timer-us", "-1"), "timer must be in 0..16777215, not -1000"),
         (("cc", "algo", "set", "lockstep", "--qp", "0"), "load others with precog law load"),
+        (
+            ("cc", "algo", "set", "law:5", "--qp", "0"),
+            "law slot 5 must have a program, not none: load one with precog law load LAW --slot 5",
+        ),
+        (("qp", "add", "1", "--algo", "law:0"), "law slot 0 must have a program, not none"),
     ],
 )
 def test_what_is_refused(run: Run, arguments: tuple[str, ...], message: str) -> None:
