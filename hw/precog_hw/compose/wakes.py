@@ -26,6 +26,8 @@ def wakes(
     if parts.config.ecc:
         found = core.ecc_events
         counted |= found.as_value().any()
+        if parts.config.guards_programs:
+            counted |= core.law_damaged_stb
         caused |= found.corrected | found.uncorrectable | found.injected | found.refused
     # These options add free-running registers at the top level.
     others = Const(parts.now is not None or bool(parts.config.forecast))

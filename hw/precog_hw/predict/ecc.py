@@ -192,6 +192,8 @@ class Scrubber(wiring.Component):
             self._search(m, w)
             self._end(m, w)
         strobes = self.inject_stb | self.scrub_stb | w.suspected
+        if self._config.guards_programs:
+            strobes |= self.programs.suspect.valid
         m.d.comb += self.working.eq(~fsm.ongoing("IDLE") | w.begins | self.busy | strobes)
         found = self.events.corrected | self.events.uncorrectable
         with m.If(found & ~w.of_program):

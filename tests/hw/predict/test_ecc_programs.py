@@ -107,6 +107,7 @@ class Bench:
     async def suspect(self, ctx, core, at):
         """An event has found a word damaged; then the scrubber has looked at it."""
         ctx.set(self.dut.programs.suspect, {"valid": 1, "place": _place(core, at)})
+        assert ctx.get(self.dut.working)  # it may have had no clock
         await ctx.tick()
         ctx.set(self.dut.programs.suspect.valid, 0)
         await ctx.tick().repeat(160)
