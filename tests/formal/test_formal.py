@@ -1,7 +1,10 @@
 """The fast proofs hold, their mutants are caught, and the machinery can tell the difference."""
 
 import re
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amaranth.hdl import Assert, Fragment, Module, Signal
@@ -11,9 +14,13 @@ from amaranth.lib.wiring import In
 from precog_sim.formal.__main__ import main
 from precog_sim.formal.engine import Mode, Part, Proof, check
 from precog_sim.formal.mutate import Mutant, mutated
-from precog_sim.formal.run import MUTANTS, PROOFS, run
+from precog_sim.formal.run import MUTANTS, PROOFS, catch, prove, run, smt_texts
 
 pytestmark = pytest.mark.synth
+
+_LOTS = 6
+_PROOF_LOTS = [[proof for proof in PROOFS if proof.quick][lot::_LOTS] for lot in range(_LOTS)]
+_MUTANT_LOTS = [[mutant for mutant in MUTANTS if mutant.quick][lot::_LOTS] for lot in range(_LOTS)]
 
 
 class Counter(wiring.Component):
@@ -69,15 +76,33 @@ def test_the_parts_of_an_induction_are_asked_one_by_one() -> None:
         check(counter(4, 4, Mode.BOUNDED), Part.STEP)
 
 
-@pytest.mark.parametrize("proof", [p for p in PROOFS if p.quick], ids=lambda p: str(p.name))
-def test_quick_proof(proof: Proof) -> None:
-    (report,) = run([proof], [], quiet=True)
+@cache
+def texts(lot: int) -> dict[Proof | Mutant, str]:
+    """What yosys makes of a lot's proofs and mutants: it starts once for all of them."""
+    proofs, mutants = _PROOF_LOTS[lot], _MUTANT_LOTS[lot]
+    return dict(zip([*proofs, *mutants], smt_texts(proofs, mutants), strict=True))
+
+
+def by_lots(lots: Sequence[Sequence[Proof | Mutant]], name: str) -> list[Any]:
+    """Parameters of a test; a worker of pytest has whole lots."""
+    return [
+        pytest.param(
+            one, lot, id=getattr(one, name), marks=pytest.mark.xdist_group(f"formal-{lot}")
+        )
+        for lot, ones in enumerate(lots)
+        for one in ones
+    ]
+
+
+@pytest.mark.parametrize(("proof", "lot"), by_lots(_PROOF_LOTS, "name"))
+def test_quick_proof(proof: Proof, lot: int) -> None:
+    report = prove(proof, smt=texts(lot)[proof])
     assert report.ok, report.detail
 
 
-@pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.quick], ids=lambda m: str(m.mistake))
-def test_quick_mutant_is_caught(mutant: Mutant) -> None:
-    (report,) = run([], [mutant], quiet=True)
+@pytest.mark.parametrize(("mutant", "lot"), by_lots(_MUTANT_LOTS, "mistake"))
+def test_quick_mutant_is_caught(mutant: Mutant, lot: int) -> None:
+    report = catch(mutant, smt=texts(lot)[mutant])
     assert report.ok, f"survived: {mutant.mistake}"
 
 

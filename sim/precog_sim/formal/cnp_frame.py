@@ -36,6 +36,7 @@ PROOFS = (
             2,
             f"for ever, any headers: {_CLAIM}",
             quick=width == 8,
+            fresh=True,
         )
         for width in _COVER
     ),

