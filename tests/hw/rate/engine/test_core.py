@@ -156,9 +156,11 @@ def test_a_damaged_word_in_an_events_last_instruction_but_one(bits: tuple[int, .
     read = Slot(_short("mov! r0, p[5]\nend"), {0: 0}, {5: 77}, {PROGRAM_SLOT + 5: mask})
     found = Slot(_short("mov r1, #3\nldx r1, r1, p[300]\nend"), {0: 0}, {}, {1327: mask})
     beside = Slot(_short("mov! r0, p[4]\nend"), {0: 0}, {4: 9}, {PROGRAM_SLOT + 5: mask})
-    bench = Bench([read, found, beside], {}, [(slot, slot, words) for slot in range(3)])
+    # An index of 300 is made of 44, whose word the first turn reads for nothing.
+    table = Slot(_short("mov r1, #3\nldx r1, r1, p[300]\nend"), {0: 0}, {303: 5}, {1068: mask})
+    bench = Bench([read, found, beside, table], {}, [(slot, slot, words) for slot in range(4)])
     assert bench.wanted[0][0][1] == bench.wanted[1][0][1] == Status.DAMAGED
-    assert bench.wanted[2][0][1] == Status.DONE
+    assert bench.wanted[2][0][1] == bench.wanted[3][0][1] == Status.DONE
     bench.run()
 
 
