@@ -1,11 +1,14 @@
 """Compiled code is never older than its sources, and is kept where that is possible."""
 
+import gc
 from pathlib import Path
 
 import pytest
+from numba.core import event
+from numba.core.errors import TypingError
 from tests.source_tree import SourceTree
 
-from precog_models.jit import KEPT
+from precog_models.jit import KEPT, njit
 
 #: A function of one file that calls one of another: a value that rounding decides, and how often
 #: the machine code was found.
@@ -95,3 +98,29 @@ def test_whoever_waits_for_the_compiler_is_told_so_once(tree: SourceTree, tmp_pa
     assert tree.says(CALL, **nowhere)[1] == told.replace(
         "kept for the next time", "for this process only"
     )
+
+
+@pytest.mark.parametrize(("usual", "meanwhile"), [(700, 50_000), (90_000, 90_000), (0, 0)])
+def test_cycles_are_looked_for_less_often_meanwhile(usual: int, meanwhile: int) -> None:
+    """After a compilation, failed or not, the thresholds are as before; 0 is never."""
+    seen: set[int] = set()
+
+    class Seeing(event.Listener):
+        def on_start(self, _: event.Event) -> None:
+            seen.add(gc.get_threshold()[0])
+
+        def on_end(self, _: event.Event) -> None:
+            seen.add(gc.get_threshold()[0])
+
+    before = gc.get_threshold()
+    gc.set_threshold(usual, *before[1:])
+    try:
+        with event.install_listener("numba:run_pass", Seeing()):
+            njit(lambda x: x + 1, kept=False)(1)
+        assert seen == {meanwhile}
+        assert gc.get_threshold() == (usual, *before[1:])
+        with pytest.raises(TypingError):
+            njit(lambda x: x.nothing, kept=False)(1)
+        assert gc.get_threshold() == (usual, *before[1:])
+    finally:
+        gc.set_threshold(*before)
