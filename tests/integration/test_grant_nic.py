@@ -259,6 +259,7 @@ def test_a_reset_leaves_nothing_behind(bench: GrantBench, seed: int) -> None:
     block.poke(rst=1)
     block.tick(2)
     block.poke(rst=0)
+    block.tick()
     fresh = GrantBench(CONFIG, seed, bench.nic)
     assert not fresh.run(2000)
     fresh.check_queues()

@@ -48,6 +48,10 @@ struct Block {
         top.rst = 1;
         clocks->changed = true;
         tick();
+#ifdef LATE_RESET  // a register holds it for the second of the two cycles
+        top.rst = 0;
+        clocks->changed = true;
+#endif
         tick();
         top.rst = 0;
         clocks->changed = true;

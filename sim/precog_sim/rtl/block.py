@@ -1,15 +1,16 @@
 """`RtlBlock`: a Verilated block, its ports by name, its clock; what its harnesses share."""
 
 import ctypes
+import os
 import re
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from .build import prepared
+from .build import late_reset, prepared
 from .compiling import FAST
-from .verilate import BUILD_ROOT, shared_library
+from .verilate import BUILD_ROOT, COVERAGE, shared_library
 
 __all__ = ["Bits", "RtlBlock", "block_library"]
 
@@ -28,6 +29,7 @@ def block_library(
     root: Path = BUILD_ROOT,
     once: bool = True,
     practice: Sequence[str] = (),
+    late: bool = False,
 ) -> Path:
     """The shared library of a block.
 
@@ -47,6 +49,8 @@ def block_library(
     practice : sequence of str
         For a block that runs for minutes, as `shared_library` has it: compiled with more effort,
         its reset tied low as in `build`. Registers start with their reset values.
+    late : bool
+        A reset may come one cycle later than it is asked for (`build.late_reset`).
 
     Raises
     ------
@@ -55,12 +59,15 @@ def block_library(
     """
     text = resources.files(__package__).joinpath(f"{harness}.cpp").read_text()
     ports = _ports_header(verilog, top)
-    headers = {"ports.h": f"#define NO_RESET\n{ports}" if practice else ports}
-    verilog, effort = (prepared(verilog, top), FAST) if practice else (verilog, _EFFORT)
+    effort = FAST if practice else _EFFORT
+    if practice:
+        verilog, ports = prepared(verilog, top), f"#define NO_RESET\n{ports}"
+    elif late and not os.environ.get(COVERAGE):  # which counts the lines of the top
+        verilog, ports = late_reset(verilog, top), f"#define LATE_RESET\n{ports}"
     return shared_library(
         verilog,
         text,
-        headers,
+        {"ports.h": ports},
         top=top,
         label=label,
         root=root,

@@ -23,10 +23,10 @@ from precog_spec.config import PRESETS, NicConfig
 from .fields import fields_header, queue_fields_header
 from .verilate import BUILD_ROOT, VerilateError, shared_library
 
-__all__ = ["TOP", "nic_library", "prepared", "verilog_library"]
+__all__ = ["TOP", "late_reset", "nic_library", "prepared", "verilog_library"]
 
 TOP = "precog_nic"
-_INNER = "{}_without_reset"
+_INNER = "{}_inner"
 
 #: What is run for long enough to be laid out by a practice run; and that.
 PRACTISED = [PRESETS[name] for name in ("lanes16", "lanes64", "lanes128", "predict64")]
@@ -134,28 +134,64 @@ def prepared(verilog: str, top: str = TOP) -> str:
     VerilateError
         There is no module `top`, or a unit is not found in it.
     """
-    head = re.search(rf"^module {top}\((.*?)\);(.*?)^endmodule", verilog, re.M | re.S)
-    if head is None:
-        raise VerilateError(f"the Verilog must have a module {top}")
-    inner = _INNER.format(top)
-    ports = [port.strip() for port in head.group(1).split(",")]
-    declarations, connections = [], []
-    for port in ports:
-        kind = re.search(rf"^\s*(input|output)\s+(\[[\d:]+\])?\s*{port}\s*;", head.group(2), re.M)
-        if kind is None:
-            raise VerilateError(f"port {port} must be declared in module {top}")
-        declarations.append(f"  {kind.group(1)} {kind.group(2) or ''} {port}")
-        value = "1'b0" if port == "rst" else port
-        connections.append(f"    .{port}({value})")
-    text = verilog.replace(f"module {top}(", f"module {inner}(", 1)
+    ports = _ports(verilog, top)
+    text = verilog.replace(f"module {top}(", f"module {_INNER.format(top)}(", 1)
     text = _REPEATED.sub(
         lambda found: f"{{{1 + found.group(2).count(found.group(1))}{{{found.group(1)}}}}}", text
     )
+    further = []
     if "active" in ports:
         text = _gated(text)
-        declarations.append(f"  input [{len(UNITS) - 1}:0] unit_clk")
-    outer = ",\n".join(declarations), ",\n".join(connections)
-    return f"{text}\nmodule {top}(\n{outer[0]}\n);\n  {inner} nic (\n{outer[1]}\n  );\nendmodule\n"
+        further.append(f"  input [{len(UNITS) - 1}:0] unit_clk")
+    return text + _outer(top, ports, "1'b0", further)
+
+
+def late_reset(verilog: str, top: str) -> str:
+    """The text with a register before its reset, which then comes one cycle later.
+
+    Logic that follows inputs is evaluated, and compiled, by itself. A reset that is an input makes
+    every register's next value such logic.
+
+    Raises
+    ------
+    VerilateError
+        There is no module `top`.
+    """
+    ports = _ports(verilog, top)
+    text = verilog.replace(f"module {top}(", f"module {_INNER.format(top)}(", 1)
+    late = "  reg rst_late = 1'b0;\n  always @(posedge clk) rst_late <= rst;\n"
+    return text + _outer(top, ports, "rst_late", body=late)
+
+
+def _ports(verilog: str, top: str) -> dict[str, str]:
+    """The ports of module `top`: name and declaration.
+
+    Raises
+    ------
+    VerilateError
+        There is no module `top`, or it does not declare one of its ports.
+    """
+    head = re.search(rf"^module {top}\((.*?)\);(.*?)^endmodule", verilog, re.M | re.S)
+    if head is None:
+        raise VerilateError(f"the Verilog must have a module {top}")
+    ports = {}
+    for port in (port.strip() for port in head.group(1).split(",")):
+        kind = re.search(rf"^\s*(input|output)\s+(\[[-\d:]+\])?\s*{port}\s*;", head.group(2), re.M)
+        if kind is None:
+            raise VerilateError(f"port {port} must be declared in module {top}")
+        ports[port] = f"  {kind.group(1)} {kind.group(2) or ''} {port}"
+    return ports
+
+
+def _outer(
+    top: str, ports: dict[str, str], reset: str, further: Sequence[str] = (), body: str = ""
+) -> str:
+    """A module `top` around the one that was; `reset` is what that one's reset is connected to."""
+    declarations = ",\n".join([*ports.values(), *further])
+    connections = ",\n".join(f"    .{port}({reset if port == 'rst' else port})" for port in ports)
+    inner = _INNER.format(top)
+    instance = f"  {inner} nic (\n{connections}\n  );\n"
+    return f"\nmodule {top}(\n{declarations}\n);\n{body}{instance}endmodule\n"
 
 
 def _gated(text: str) -> str:

@@ -41,7 +41,7 @@ def event_library(block: wiring.Component, *, label: str, root: Path = BUILD_ROO
     from precog_hw.verilog import verilog_text
 
     text = verilog_text(block, name=RtlBlock.TOP, ports=port_map(block))
-    return block_library(text, "event_harness", label=label, root=root)
+    return block_library(text, "event_harness", label=label, root=root, late=True)
 
 
 def _places(layout: data.Layout) -> list[tuple[int, int, bool]]:

@@ -62,7 +62,7 @@ def feed_library(block: wiring.Component, *, label: str, root: Path = BUILD_ROOT
     from precog_hw.verilog import verilog_text
 
     text = verilog_text(block, name=RtlBlock.TOP, ports=port_map(block))
-    return block_library(text, "feed_harness", label=label, root=root)
+    return block_library(text, "feed_harness", label=label, root=root, late=True)
 
 
 class FeedBlock(RtlBlock):

@@ -19,7 +19,9 @@ __all__ = ["GrantNic"]
 def _library(config: NicConfig, tick_ps: int) -> Path:
     """Elaborating takes seconds, so a process does it once."""
     text = block_verilog(PrecogNic(config, tick_ps=tick_ps), name=RtlBlock.TOP)
-    return block_library(text, "stream_harness", label=f"NIC with grants, {config.qps} QPs")
+    return block_library(
+        text, "stream_harness", label=f"NIC with grants, {config.qps} QPs", late=True
+    )
 
 
 class GrantNic(PinTransport):

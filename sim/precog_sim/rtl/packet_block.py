@@ -61,7 +61,7 @@ def packet_library(
 
     text = block_verilog(block, name=RtlBlock.TOP)
     return block_library(
-        text, "packet_harness", label=label, root=root, once=once, practice=practice
+        text, "packet_harness", label=label, root=root, once=once, practice=practice, late=True
     )
 
 

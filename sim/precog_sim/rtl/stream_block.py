@@ -108,7 +108,7 @@ def stream_library(block: wiring.Component, *, label: str, root: Path = BUILD_RO
     # The constant `ready` of a stream that is always ready is no port.
     ports = {n: port for n, port in port_map(block).items() if isinstance(port[0], Signal)}
     text = verilog_text(block, name=RtlBlock.TOP, ports=ports)
-    return block_library(text, "stream_harness", label=label, root=root)
+    return block_library(text, "stream_harness", label=label, root=root, late=True)
 
 
 class StreamBlock(RtlBlock):

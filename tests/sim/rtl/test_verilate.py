@@ -7,7 +7,7 @@ import pytest
 
 from precog_hw.activity import UNITS
 from precog_hw.export import nic_verilog
-from precog_sim.rtl.build import TOP, prepared, verilog_library
+from precog_sim.rtl.build import TOP, late_reset, prepared, verilog_library
 from precog_sim.rtl.verilate import VerilateError
 from precog_spec.config import PRESETS
 
@@ -32,6 +32,20 @@ def test_preparing_keeps_ports_and_ties_the_reset() -> None:
     assert "input [3:0] a" in text
     with pytest.raises(VerilateError, match="must have a module precog_nic"):
         prepared("module other(); endmodule")
+
+
+def test_a_late_reset_has_a_register_before_it() -> None:
+    """Ports keep their names and widths, one of no bits, too."""
+    source = (
+        "module precog_block(clk, rst, none, q);\n  input clk;\n  input rst;\n"
+        "  input [-1:0] none;\n  output q;\n  assign q = rst;\nendmodule\n"
+    )
+    text = late_reset(source, "precog_block")
+    assert "always @(posedge clk) rst_late <= rst;" in text
+    assert ".rst(rst_late)" in text
+    assert "input [-1:0] none" in text.split("endmodule")[1]
+    with pytest.raises(VerilateError, match="must have a module other"):
+        late_reset(source, "other")
 
 
 def test_weight_memories_are_written_on_the_store_s_clock() -> None:
