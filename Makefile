@@ -64,6 +64,7 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 	    $(if $(CAPTURES),--captures=$(CAPTURES)) --junit-xml build/soak/packets.xml
 	$(SOAK) tests/hw/rate/test_law_unit.py --volume 50 --junit-xml build/soak/laws.xml
 	$(SOAK) tests/sim/rtl/test_law_tutorial.py --volume 100 --junit-xml build/soak/law_tutorial.xml
+	$(SOAK) tests/sim/rtl/test_law_engine.py --volume 10 --junit-xml build/soak/law_engine.xml
 	$(SOAK) tests/hw/rate/engine/test_core.py -k many_random --volume 2223 --junit-xml build/soak/law_programs.xml
 	$(SOAK) tests/hw/rate/engine/test_stage.py -k throughput --volume 2 --junit-xml build/soak/law_throughput.xml
 	$(SOAK) tests/hw/rate/engine/test_volume.py --volume 20 --junit-xml build/soak/law_volume.xml

@@ -15,7 +15,7 @@ from amaranth.hdl import Cat, ClockDomain, Const, Module, Mux, Signal
 # No public name exists for a port's direction in Amaranth 0.5.
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import fifo
-from tests.sim.rtl.law_twins import Twins
+from tests.sim.rtl.law_twins import CONFIG, FOUR_CORES, Twins
 
 from precog_sim.rtl.build import TOP, verilog_library
 from precog_sim.rtl.library import NicLibrary
@@ -173,8 +173,8 @@ def standin() -> Iterator[Callable[..., NicLibrary]]:
 
 
 @pytest.fixture
-def twins() -> Iterator[Twins]:
-    """A NIC with a law engine, in RTL and in the emulator."""
-    made = Twins()
+def twins(volume: int) -> Iterator[Twins]:
+    """A NIC with a law engine, in RTL and in the emulator; of four cores with --volume."""
+    made = Twins(CONFIG if volume == 1 else FOUR_CORES)
     yield made
     made.close()

@@ -13,20 +13,24 @@ from precog_models.laws.compiler.compile import compile_law
 from precog_models.laws.compiler.load import load
 from precog_sim.rtl.library import RtlNic
 from precog_sim.rtl.transport import RtlTransport
-from precog_spec.config import PRESETS
+from precog_spec.config import PRESETS, NicConfig
 from precog_spec.law_fields import SCORE_BITS, EventKind, ScoreCommand
 
-__all__ = ["CONFIG", "Twins"]
+__all__ = ["CONFIG", "FOUR_CORES", "Twins"]
 
-CONFIG = replace(PRESETS["tiny"], qps=16, law_cores=4)
+#: The library of ``sim:tiny,law_cores=1``, which other tests have, too.
+CONFIG = replace(PRESETS["tiny"], law_cores=1)
+#: With --volume: queue pairs that collide on four cores.
+FOUR_CORES = replace(CONFIG, qps=16, law_cores=4)
 _EVENTS = (EventKind.CNP, EventKind.SWEEP, EventKind.LOSS, EventKind.SCORE)
 
 
 class Twins:
     """The NIC in RTL and in the emulator, told the same."""
 
-    def __init__(self) -> None:
-        self.nic, self.emulator = RtlNic(CONFIG), Emulator(CONFIG)
+    def __init__(self, config: NicConfig = CONFIG) -> None:
+        self.qps = config.qps
+        self.nic, self.emulator = RtlNic(config), Emulator(config)
         self.devices = Device(RtlTransport(self.nic)), Device(self.emulator)
         self.decided = 0
 
@@ -58,7 +62,7 @@ class Twins:
         rtl, golden = self.devices
         assert self.engines[0].state() == self.engines[1].state()
         assert rtl.counters() == golden.counters()
-        for qp in range(CONFIG.qps):
+        for qp in range(self.qps):
             assert rtl.qp(qp).status() == golden.qp(qp).status()
 
     def sample(self, qp: int, rtt: int, t: int) -> None:
@@ -83,7 +87,7 @@ class Twins:
         """Samples, acknowledgements and events of all queue pairs; the time after them."""
         for _ in range(count):
             t += rng.randrange(1, 3000)
-            qp, kind = rng.randrange(CONFIG.qps), rng.random()
+            qp, kind = rng.randrange(self.qps), rng.random()
             rtt = 4180 + rng.randrange(rng.choice([60, 600, 3000, 60_000]))
             if kind < 0.2:
                 self.sample(qp, rtt, t)

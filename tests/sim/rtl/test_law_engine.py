@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from tests.sim.rtl.law_twins import CONFIG, Twins
+from tests.sim.rtl.law_twins import Twins
 
 from precog_host.transport import DeviceError
 from precog_models.laws.compiler.compile import compile_law
@@ -22,13 +22,13 @@ def test_programs_under_traffic(twins: Twins, seed: int, volume: int) -> None:
     laws = ("lockstep", "timely", "swift")
     for slot, law in enumerate(laws):
         twins.load(law, slot)
-    for qp in range(CONFIG.qps):
+    for qp in range(twins.qps):
         twins.configure(qp, f"law:{qp % len(laws)}")
     for _ in range(3 * volume):
         t = twins.traffic(rng, t, 400)
         twins.same()
         twins.load(rng.choice(laws), rng.randrange(len(laws)))
-        twins.configure(rng.randrange(CONFIG.qps), f"law:{rng.randrange(4)}")
+        twins.configure(rng.randrange(twins.qps), f"law:{rng.randrange(4)}")
     assert twins.devices[0].law.state().counters["safe"] >= 0
     print(f"{twins.decided} decisions")
 
@@ -43,13 +43,13 @@ def test_psched_moves_the_rates_of_programs(twins: Twins, seed: int, volume: int
     for slot, law in enumerate(laws):
         twins.load(law, slot)
     algorithms = [f"law:{n}" for n in range(len(laws) + 1)]
-    for qp in range(CONFIG.qps):
+    for qp in range(twins.qps):
         twins.configure(qp, algorithms[qp % len(algorithms)], psched=qp % 2 == 0)
     for _ in range(3 * volume):
         t = twins.traffic(rng, t, 400)
         twins.same()
         for _ in range(4):
-            qp = rng.randrange(CONFIG.qps)
+            qp = rng.randrange(twins.qps)
             twins.configure(qp, "predpid", psched=True)
             twins.event(EventKind.SCORE, qp, t, rng.randrange(101))
             twins.sample(qp, 4180, t)
@@ -62,7 +62,7 @@ def test_refused_programs_leave_what_is_live(twins: Twins, seed: int) -> None:
     """A wrong CRC, contract or length; then a trap, and an overrun."""
     rng = random.Random(seed)
     twins.load("timely", 0)
-    for qp in range(CONFIG.qps):
+    for qp in range(twins.qps):
         twins.configure(qp, "law:0")
     made = compile_law(load("swift"))
     image = image_of(made.program, made.law.integers("default", 1000))

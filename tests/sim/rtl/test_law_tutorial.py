@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.sim.rtl.law_twins import CONFIG, Twins
+from tests.sim.rtl.law_twins import Twins
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_engine")]
 
@@ -24,7 +24,7 @@ def test_the_page_s_law_is_loaded_under_traffic(
     path.write_text(found[1])
     rng, t = random.Random(seed), 1000
     twins.load("timely", 0)
-    for qp in range(CONFIG.qps):
+    for qp in range(twins.qps):
         twins.configure(qp, "law:0")
     t = twins.traffic(rng, t, 200)
     twins.load(path, 0)  # in place of the other, between two events
