@@ -14,7 +14,7 @@ __all__ = ["LARGE", "SMALL", "run_cocotb"]
 _PRECOMPILED = "CFG_CXXFLAGS_PCH_I=-include"
 #: Make's flags for a top that takes longer to compile than to simulate, and for a NIC.
 SMALL = f"{_PRECOMPILED} OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
-LARGE = f"-j2 {_PRECOMPILED} OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
+LARGE = f"-j2 {_PRECOMPILED} OPT_FAST=-Og OPT_SLOW=-O0 OPT_GLOBAL=-O0"
 #: cocotb's runner makes each register a public variable, which takes most of the time to compile.
 #: Benches use ports alone.
 _PORTS_ALONE = ("--no-public-flat-rw", "--public-depth", "1")
