@@ -11,7 +11,7 @@ the program away.
 
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from amaranth.hdl import Cat, Const, Module, Value, signed, unsigned
 from amaranth.lib.wiring import In, Member, Out
@@ -27,9 +27,6 @@ from precog_spec.secded import (
 
 from .memory import Ecc, ProgramMemory, Write
 from .units import delayed
-
-if TYPE_CHECKING:
-    from .core import Core
 
 __all__ = ["Programs", "program_ports"]
 
@@ -48,6 +45,27 @@ def program_ports(cores: int, *, ecc: bool) -> dict[str, Member]:
     }
 
 
+class Pipeline(Protocol):
+    """The part of a `Core` that its programs need: their ports, and values by stage."""
+
+    code: Any
+    code_stb: Any
+    slot: Any
+    slot_stb: Any
+    check: Any
+    scrub: Any
+    scrubbed: Any
+    suspect: Any
+    i: Any
+    threads: Any
+    dispatcher: Any
+    words: dict[int, Any]
+    live: list[Value]
+    phase: list[Value]
+    slots: list[Value]
+    pc: list[Value]
+
+
 class Programs:
     """Memories of programs in a core.
 
@@ -55,19 +73,21 @@ class Programs:
     ----------
     m : Module
         Of the core.
-    core : Core
-        Its ports are read.
+    core : Pipeline
     ecc : bool
     """
 
-    def __init__(self, m: Module, core: "Core", *, ecc: bool) -> None:
+    def __init__(self, m: Module, core: Pipeline, *, ecc: bool) -> None:
         self._m, self._core, self._ecc = m, core, ecc
 
     def fetch(self, pc: Value, slot: Value) -> Value:
         """An instruction, a cycle later."""
         write, stb = self._core.code, self._core.code_stb
         self._code = ProgramMemory(
-            *(self._m, "code", unsigned(32), SLOTS * CODE_WORDS),
+            self._m,
+            "code",
+            unsigned(32),
+            SLOTS * CODE_WORDS,
             addr=Cat(pc, slot),
             write=Write(Cat(write.place, write.slot), write.word, stb),
             ecc=self._asked(0, PROGRAM_SLOT),
@@ -79,7 +99,10 @@ class Programs:
         write, stb = self._core.slot, self._core.slot_stb
         self._place = place
         self._memory = ProgramMemory(
-            *(self._m, "slot_memory", signed(WORD), SLOTS * SLOT_WORDS),
+            self._m,
+            "slot_memory",
+            signed(WORD),
+            SLOTS * SLOT_WORDS,
             addr=Cat(place, slot),
             write=Write(Cat(write.place, write.slot), write.word, stb),
             ecc=self._asked(PROGRAM_SLOT, PROGRAM_ENTRIES),
