@@ -17,9 +17,11 @@ class Hints:
     """What a network does with the number of flows that share a receiver's link.
 
     A level is that number's binary logarithm, rounded up, 0..15; 0: one at most, or nothing known.
-    A flow of more than `least` bytes that believes a level of 2 or more starts with the share
-    1.5 / 2**level of its window in flight, until as many bytes have been acknowledged: a false
-    belief costs a round trip, and then what the receiver says holds.
+    The law of a flow of more than `least` bytes that believes a level of 2 or more hears it before
+    the first packet (`on_score`); the receiver's first word replaces it.
+
+    Where a sender's own link is shared by more than half as many flows, the receiver's link is not
+    what holds them back: laws and starts get 0 for such a level.
 
     Parameters
     ----------

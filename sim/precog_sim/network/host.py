@@ -29,7 +29,7 @@ from precog_sim.network.port import gap_ps
 from precog_sim.network.queues import take
 from precog_sim.network.ring import add_flow, at_turn, clear_finished, note_turn
 from precog_sim.network.selective import any_lost
-from precog_sim.network.told import begin_hinted, keep_cap
+from precog_sim.network.told import believe, count_own, keep_cap
 from precog_sim.network.turns import next_priority, priority_of
 from precog_sim.network.wheel import cancel, schedule
 from precog_spec.contract import QueueEvent
@@ -96,10 +96,11 @@ def begin_flow(net: Net, f: int, now: int) -> None:
     net.flow[f, FlowCol.AVAILABLE] = now
     net.flow[f, FlowCol.PROGRESS] = now
     add_flow(net, f)
-    if net.cfg[Cfg.HINT_START] != 0:
-        begin_hinted(net, f, now)
+    if net.cfg[Cfg.HINT_ECHO] != 0:
+        count_own(net, f)
     start_law(net, f, now)
     if net.cfg[Cfg.HINT_START] != 0:
+        believe(net, f, now)
         keep_cap(net, f)
     if net.flow[f, FlowCol.OFFERED] > 0:
         size = net.flow[f, FlowCol.OFFERED]

@@ -261,6 +261,7 @@ class HintCol(IntEnum):
     CAP = 11  # bytes in flight, until as many have been acknowledged; 0: no limit
     FIRST_LEVEL = 12  # greatest level that it has heard with its first bytes
     FIRST_LEVEL_AT = 13  # ps: when it heard it
+    OWN = 14  # its sender counts it
     WIDTH = 16
 
 
@@ -272,6 +273,7 @@ class InboundCol(IntEnum):
     SAID = 2  # an old level that it goes on to say
     UNTIL = 3  # ps
     RNG = 4
+    OWN = 5  # flows that share the host's link as a sender
     WIDTH = 8
 
 

@@ -1,4 +1,4 @@
-"""Levels in the network: receivers count flows, acknowledgements bring it, starts believe it.
+"""Levels in the network: receivers count flows, acknowledgements say the level, starts believe it.
 
 See `hints`. A flow counts from its first packet, which announces all of its bytes.
 """
@@ -17,16 +17,13 @@ from precog_sim.network.layout import (
     Window,
 )
 from precog_sim.network.net import Net
-from precog_sim.network.program import word
 from precog_spec.frames.cps import LEVEL_MAX
 
-__all__ = ["begin_hinted", "count_inbound", "hear_level", "keep_cap"]
+__all__ = ["believe", "count_inbound", "count_own", "hear_level", "keep_cap"]
 
 _INVERTED_FROM = 6
 _HEEDED = 2
-_SHARE = 1.5
 _FIRST_BYTES = 1 << 16  # a window that tells what a start has met
-_WINDOW = word("window")
 
 
 @inlined
@@ -76,6 +73,8 @@ def hear_level(net: Net, f: int, level: int, now: int) -> None:
     if level > net.told[f, HintCol.FIRST_LEVEL] and net.flow[f, FlowCol.ACKED] <= _FIRST_BYTES:
         net.told[f, HintCol.FIRST_LEVEL] = level
         net.told[f, HintCol.FIRST_LEVEL_AT] = now
+    count_own(net, f)
+    level = _relative(net, f, level)
     before = net.told[f, HintCol.LEVEL]
     if level > before or now - net.told[f, HintCol.LEVEL_AT] > net.cfg[Cfg.HINT_HOLD_PS]:
         net.told[f, HintCol.LEVEL] = level
@@ -84,25 +83,44 @@ def hear_level(net: Net, f: int, level: int, now: int) -> None:
             score(net, f, level, now)
 
 
+@inlined
+def count_own(net: Net, f: int) -> None:
+    """Count `f` at its sender while much of it is not acknowledged."""
+    left = net.flow[f, FlowCol.SIZE] - net.flow[f, FlowCol.ACKED]
+    counts = int(left > net.cfg[Cfg.HINT_LEAST])
+    net.inbound[net.flow[f, FlowCol.SRC], InboundCol.OWN] += counts - net.told[f, HintCol.OWN]
+    net.told[f, HintCol.OWN] = counts
+
+
+@inlined
+def _relative(net: Net, f: int, level: int) -> int:
+    """The level, or 0 where the flows of the sender's own link are more than half as many."""
+    own = net.inbound[net.flow[f, FlowCol.SRC], InboundCol.OWN]
+    return 0 if 1 << level < 2 * own else level
+
+
 @outlined
-def begin_hinted(net: Net, f: int, now: int) -> None:
-    """Before its law begins: the first bytes of `f`, by the level that it believes."""
-    cap = net.cfg[Cfg.HINT_FIRST]
+def believe(net: Net, f: int, now: int) -> None:
+    """`f` begins: its cap holds, and its law hears the level that is believed."""
+    net.told[f, HintCol.CAP] = net.cfg[Cfg.HINT_FIRST]
     level = net.told[f, HintCol.GUESS]
     if net.cfg[Cfg.HINT_TABLE_PS] > 0:
         src, dst = net.flow[f, FlowCol.SRC], net.flow[f, FlowCol.DST]
         time = net.known[src, dst, KnownCol.TIME]
         if time > 0 and now - time <= net.cfg[Cfg.HINT_TABLE_PS]:
             level = max(level, net.known[src, dst, KnownCol.LEVEL])
+    if net.cfg[Cfg.HINT_ECHO] != 0:
+        level = _relative(net, f, level)
     if level >= _HEEDED and net.flow[f, FlowCol.SIZE] > net.cfg[Cfg.HINT_LEAST]:
-        share = max(int(net.state[f, _WINDOW] * _SHARE / (1 << level)), net.cfg[Cfg.PAYLOAD])
-        cap = min(cap, share) if cap > 0 else share
-    net.told[f, HintCol.CAP] = cap
+        net.told[f, HintCol.LEVEL] = level
+        # As if heard long ago: the receiver's first word replaces it.
+        net.told[f, HintCol.LEVEL_AT] = now - net.cfg[Cfg.HINT_HOLD_PS] - 1
+        score(net, f, level, now)
 
 
 @inlined
 def keep_cap(net: Net, f: int) -> None:
-    """Whatever its law says: no more bytes in flight than its cap, while one holds."""
+    """No more bytes in flight than its cap, while one holds, whatever its law decides."""
     cap = net.told[f, HintCol.CAP]
     if cap == 0:
         return

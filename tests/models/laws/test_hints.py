@@ -1,6 +1,7 @@
 """What a receiver's word may do to lockstep: cut to a stated share, and nothing else."""
 
 import numpy as np
+import pytest
 from tests.models.laws.law_bench import ThreeWays, compiled
 
 from precog_spec.engine.events import Kind
@@ -72,6 +73,66 @@ def test_a_word_alone_cuts_nothing_until_a_queue_is_met() -> None:
     assert abs(cut - _share(4)) <= 1
     later = ways.event(Kind.ACK, **_ack(4, _BASE + 1100), rate=rate, window=cut)[1]
     assert later >= 0.5 * cut
+
+
+def _believing(senders: int) -> tuple[ThreeWays, int, int]:
+    """A flow that was told a level before its first acknowledgement; rate and window then."""
+    made = compiled("lockstep_hints")
+    ways = ThreeWays(made, made.law.integers("default", 1000))
+    told = {**_WORDS, "now": 0, "next": 0, "score": 255, "senders": senders}
+    rate, window = ways.event(Kind.SCORE, **told, rate=_LINK, window=_BDP)[:2]
+    return ways, rate, window
+
+
+@pytest.mark.parametrize("senders", range(16))
+def test_a_belief_is_one_and_a_half_fair_shares(senders: int) -> None:
+    ways, rate, window = _believing(senders)
+    share = 1.5 * _BDP / (1 << senders) if senders >= 2 else _BDP
+    assert abs(window - max(share, _BDP / 1000)) <= 1
+    after = ways.event(Kind.ACK, **_ack(1), rate=rate, window=window)[1]
+    assert abs(after - (_share(senders) if senders >= 2 else _BDP)) <= 1
+
+
+def test_a_belief_without_a_window_limits_it_too() -> None:
+    made = compiled("lockstep_hints")
+    ways = ThreeWays(made, made.law.integers("default", 1000))
+    told = {**_WORDS, "now": 0, "next": 0, "score": 255, "senders": 4}
+    window = ways.event(Kind.SCORE, **told, rate=_LINK, window=0)[1]
+    assert abs(window - 1.5 * _BDP / 16) <= 1
+
+
+@pytest.mark.parametrize(("word", "shares"), [(0, None), (1, None), (2, 4), (3, 8), (6, 16)])
+def test_the_first_word_replaces_a_belief(word: int, shares: int | None) -> None:
+    """No queue is needed; a word of few senders gives back the window of a start."""
+    ways, rate, window = _believing(5)
+    rate, window = ways.event(Kind.ACK, **_ack(1), rate=rate, window=window)[:2]
+    rate, window = _told(ways, rate, window, word)
+    wanted = 1.5 * _BDP / shares if shares else _BDP
+    assert abs(window - wanted) <= 2
+    assert rate == pytest.approx(min(_LINK, wanted / _BASE * (1 << 24)), rel=1e-3)
+
+
+def test_a_round_trip_ends_a_belief() -> None:
+    """At a link with a queue the count of idle acknowledgements begins; no word cuts alone."""
+    ways, rate, window = _believing(5)
+    rate, window = ways.event(Kind.ACK, **_ack(1), rate=rate, window=window)[:2]
+    late = _ack(60, _BASE + 600)
+    rate, window = ways.event(Kind.ACK, **late, rate=rate, window=window)[:2]
+    assert _told(ways, rate, window, 6) == (rate, window)
+
+
+@pytest.mark.parametrize(("mtu", "needed"), [(1000, 4), (1500, 2)])
+def test_few_acknowledgements_raise_a_window_of_few_packets(mtu: int, needed: int) -> None:
+    """A cut by a level of 4 leaves 4,898 bytes: more or less than four packets."""
+    ways, rate, window = _started()
+    rate, cut = _told(ways, rate, window, 4)
+    windows = [cut]
+    for k in range(60, 60 + needed):
+        event = _ack(k) | {"mtu": mtu}
+        rate, window = ways.event(Kind.ACK, **event, rate=rate, window=windows[-1])[:2]
+        windows.append(window)
+    assert windows[-2] < 1.1 * cut
+    assert windows[-1] > 1.25 * cut
 
 
 def test_false_words_need_a_queue_of_two_round_trips() -> None:
