@@ -297,7 +297,7 @@ RUNS: dict[str, Run] = {
         },
     ),
     # The device has no law engine: test_ecc has the good runs.
-    "ecc inject-program": Run(
+    "ecc program inject": Run(
         bad={
             "bank": "8 0 1",
             "word": "0 1542 1",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.command_line import Run
 
-from precog_host import cli, transport
+from precog_host import cli, opening
 from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError
 
@@ -142,7 +142,7 @@ def test_all_is_checked_before_the_first_write(run: Run, monkeypatch: pytest.Mon
         plain(address, value)
 
     monkeypatch.setattr(emulator, "write32", spy)
-    monkeypatch.setattr(transport, "_BUILT_IN", {"emu": lambda _: emulator})
+    monkeypatch.setattr(opening, "_BUILT_IN", {"emu": lambda _: emulator})
     assert run("qp", "add", "0", "99", "--algo", "pid").status == 2
     assert run("cc", "algo", "set", "pid", "--qp", "0").status == 2
     assert run("qp", "del", "0").status == 2

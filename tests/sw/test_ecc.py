@@ -187,7 +187,7 @@ def test_a_device_without_a_law_engine_has_no_programs(emulated: Device) -> None
 
 def test_commands_on_programs(capsys: pytest.CaptureFixture[str]) -> None:
     device = ("--law", "swift", "-d", "emu:law_cores=1,qps=4,sets=2")
-    words = ("ecc", "inject-program", "0")
+    words = ("ecc", "program", "inject", "0")
     status, out, _ = ran(capsys, *words, "17", "33", *device)
     assert status == 0
     assert out.splitlines()[0] == "found in bank 0, word 17, core 0: bit 33 corrected"
@@ -207,7 +207,7 @@ def test_a_slot_that_a_double_error_disabled(
     keep_emulator(monkeypatch, "law_cores=1,qps=4,sets=2")
     assert ran(capsys, "law", "load", "swift", "--slot", "2")[0] == 0
     bank = json.loads(ran(capsys, "law", "list", "-j")[1])["slots"][2]["bank"]
-    assert ran(capsys, "ecc", "inject-program", str(bank), "3", "1", "2")[0] == 0
+    assert ran(capsys, "ecc", "program", "inject", str(bank), "3", "1", "2")[0] == 0
     shown = ran(capsys, "law", "list")[1]
     assert "by a double error" in shown
     assert shown.startswith("1 core, ")

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import typer
-from tests.command_line import Run
+from tests.command_line import Run, plug_in
 from tests.sw.support import keep_emulator
 
 from precog_host import application
@@ -27,7 +26,7 @@ _FULL = (
 
 def commands(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[list[str], Any]]:
     """Path and command of each leaf of the host package, without plug-ins."""
-    monkeypatch.setattr(application, "entry_points", lambda group: [])
+    plug_in(monkeypatch, [])
 
     def walk(command: Any, path: list[str]) -> Iterator[tuple[list[str], Any]]:
         children = getattr(command, "commands", None)
@@ -36,7 +35,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[list[str], Any]]
         for name, child in (children or {}).items():
             yield from walk(child, [*path, name])
 
-    yield from walk(typer.main.get_command(application.application()), [])
+    yield from walk(application.command_line(), [])
 
 
 def test_each_command_ends_in_a_verb(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,6 +150,7 @@ def test_the_device_is_named_once_in_the_environment(
 def test_the_shell_completes(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     # Typer would look for the shell among the processes above this one: there may be none.
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    monkeypatch.setattr(application, "command_line", application.command_line.__wrapped__)
     assert "_PRECOG_COMPLETE=complete_bash" in run("--show-completion", "bash")[1]
     assert "--install-completion" in run("--help")[1]
     for words, wanted in (

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = group("Check bits of the stored models and programs.")
+_program = group("Check bits of a law engine's programs.")
+app.add_typer(_program, name="program")
 
 
 def _guarding(device: str) -> "AbstractContextManager[tuple[Device, EccDriver]]":
@@ -107,7 +109,7 @@ def inject(
     emit({"found": found, "state": state}, show, json_)
 
 
-@app.command("inject-program")
+@_program.command("inject")
 def inject_program(
     bank: Annotated[int, typer.Argument(help="Bank, as precog law list shows it.")],
     word: Annotated[
