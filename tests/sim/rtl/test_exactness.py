@@ -100,8 +100,8 @@ def test_samples_reach_the_ends_of_the_format(seed: int) -> None:
 @pytest.mark.parametrize(
     ("config", "decisions"),
     [
-        pytest.param(TINY, 50_000, id="tiny", marks=pytest.mark.xdist_group("tiny")),
-        pytest.param(PRESETS["lanes64"], 50_000, id="lanes64"),
+        pytest.param(TINY, 20_000, id="tiny", marks=pytest.mark.xdist_group("tiny")),
+        pytest.param(PRESETS["lanes64"], 20_000, id="lanes64"),
         pytest.param(replace(TINY, laws=False, ecc=False, micro=True), 5_000, id="micro"),
     ],
 )
