@@ -36,6 +36,21 @@ def _encoded(word: Value) -> Value:
     return Cat(reduce(xor, (word[n] for n in bits)) for bits in covered)
 
 
+def _stored(m: Module, bits: int, first: Value, second: Value) -> tuple[Value, Value, Value, Value]:
+    """A word of any value; its data and check bits as they are stored; the bits that are wrong.
+
+    A place beyond the word flips nothing; the same one twice flips nothing, too.
+    """
+    word, flips = Signal(bits), Signal(64)
+    stored = Signal(bits + check_bits(PAIR_BITS))
+    m.d.comb += [
+        word.eq(free(bits)),
+        flips.eq((1 << first) ^ (1 << second)),
+        stored.eq(Cat(word, _encoded(word)) ^ flips),
+    ]
+    return word, stored[:bits], stored[bits:], flips[: len(stored)]
+
+
 class WordHarness(wiring.Component):
     """A word of any value with no wrong bit, one or two."""
 
@@ -48,18 +63,11 @@ class WordHarness(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        word, flips = Signal(self._bits), Signal(64)
-        stored = Signal(self._bits + check_bits(PAIR_BITS))
-        m.d.comb += [
-            word.eq(free(self._bits)),
-            # A place beyond the word flips nothing; the same one twice flips nothing, too.
-            flips.eq((1 << self.first) ^ (1 << self.second)),
-            stored.eq(Cat(word, _encoded(word)) ^ flips),
-        ]
+        _, data, check, flips = _stored(m, self._bits, self.first, self.second)
         with reimported(_CHECK_BITS) as module:
-            noticed = module.damaged(m, "dut", stored[: self._bits], stored[self._bits :])
+            noticed = module.damaged(m, "dut", data, check)
         past = Past(m)
-        wrong = past(flips[: len(stored)].any(), "wrong")
+        wrong = past(flips.any(), "wrong")
         m.d.comb += [
             Assert(~past.known | (noticed == wrong), "what is wrong is noticed, and nothing else"),
             Cover(past.known & noticed),
@@ -83,25 +91,17 @@ class MemoryHarness(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         with reimported(_CHECK_BITS, _MEMORY) as module:
-            word, flips = Signal(self._bits), Signal(64)
-            stored = Signal(self._bits + check_bits(PAIR_BITS))
-            m.d.comb += [
-                word.eq(free(self._bits)),
-                # A place beyond the word flips nothing; the same one twice flips nothing, too.
-                flips.eq((1 << self.first) ^ (1 << self.second)),
-                stored.eq(Cat(word, _encoded(word)) ^ flips),
-            ]
-            write = module.Write(self.at, stored[: self._bits], self.writes)
-            ecc = module.Ecc(stored[self._bits :], free(1), free(1))
+            word, data, check, flips = _stored(m, self._bits, self.first, self.second)
+            write = module.Write(self.at, data, self.writes)
+            ecc = module.Ecc(check, free(1), free(1))
             shape = unsigned(self._bits)
             dut = module.ProgramMemory(m, "dut", shape, 2, addr=self.addr, write=write, ecc=ecc)
         rows = [Signal(self._bits, name=f"row{n}") for n in range(2)]
         whole = Signal(init=1)  # no wrong bit was written
-        wrong = stored != Cat(word, _encoded(word))
         for n, row in enumerate(rows):
             with m.If(self.writes & (self.at == n)):
                 m.d.sync += row.eq(word)
-        with m.If(self.writes & wrong):
+        with m.If(self.writes & flips.any()):
             m.d.sync += whole.eq(0)
         # What should be read, and what is; whether it is damaged is known two cycles later.
         past = Past(m)
