@@ -93,21 +93,14 @@ class EccDriver(Windows):
         """What the device shows."""
         control = self.registers.fields("ECC", "CONTROL")
         last = self.registers.fields("ECC", "LAST")
-        rows = [
-            (n, self.registers.entry("ECC", "SETS", n, "SET_ERRORS"))
-            for n in range(self.registers.sizes.sets)
-        ]
+        sets = self._errors("SETS", "SET_ERRORS", self.registers.sizes.sets)
         return EccState(
             enabled=bool(control["enable"]),
             period_cycles=control["period"],
             counters=self.registers.snapshots.read(
                 "ECC", "COUNTERS", [name for name, _ in ecc_events(programs=self._programs)]
             ),
-            sets=tuple(
-                SetErrors(n, row["corrected"], bool(row["disabled"]))
-                for n, row in rows
-                if row["corrected"] or row["disabled"]
-            ),
+            sets=tuple(SetErrors(*errors) for errors in sets),
             last=LastError(
                 set=last["set"],
                 row=last["row"],
@@ -126,15 +119,17 @@ class EccDriver(Windows):
     def _program_errors(self) -> tuple[ProgramErrors, ...]:
         if not self._programs:
             return ()
-        rows = [
-            (n, self.registers.entry("ECC", "PROGRAMS", n, "PROGRAM_ERRORS"))
-            for n in range(ECC_BANKS)
-        ]
-        return tuple(
-            ProgramErrors(n, row["corrected"], bool(row["disabled"]))
-            for n, row in rows
+        banks = self._errors("PROGRAMS", "PROGRAM_ERRORS", ECC_BANKS)
+        return tuple(ProgramErrors(*errors) for errors in banks)
+
+    def _errors(self, table: str, register: str, count: int) -> list[tuple[int, int, bool]]:
+        """Number, corrected errors and whether it is disabled, of each that has had an error."""
+        rows = [self.registers.entry("ECC", table, n, register) for n in range(count)]
+        return [
+            (n, row["corrected"], bool(row["disabled"]))
+            for n, row in enumerate(rows)
             if row["corrected"] or row["disabled"]
-        )
+        ]
 
     def _last_program(self) -> LastProgramError | None:
         last = self.registers.fields("ECC", "PROGRAM_LAST") if self._programs else {"any": 0}
