@@ -12,7 +12,8 @@
 Two signs must agree, a word and a queue of one's own, or a word and a belief: a false word of an
 idle link cuts nothing. The queue of an incast is longer than `sign`, 2 base round trips, at once;
 that of a few starts or of a collective is not. A false belief costs a round trip: the first word
-ends it.
+ends it. A belief ends with the first acknowledgement a round trip later, too: that one alone raises
+W if it met an idle link.
 The link is found idle where a word was false, and where the others have ended. A window of less
 than four packets hears so seldom that `few` acknowledgements are enough: each is a round trip
 later than the one before. Levels below `heeded` are left to lockstep. A receiver's lie can take

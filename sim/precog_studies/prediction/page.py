@@ -18,7 +18,7 @@ says the number's binary logarithm, rounded up, on each ACK: the level, 4 bits. 
 `lockstep_hints` cuts its window to 1.5 fair shares where a level of 2 or more and a queue of its
 own agree; it ends the cut when it finds the link idle. A flow that believes a level at its start
 begins with 1.5 fair shares; the receiver's first word replaces the belief. A level is heeded only
-by a sender that has less than half as many such flows of its own: else its own link holds them
+by a sender that has at most half as many such flows of its own: else its own link holds them
 back.
 
 The arms differ in who knows what, and when. Each has the seeds of `off`, lockstep without any

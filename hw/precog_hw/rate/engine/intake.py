@@ -63,7 +63,7 @@ class Intake(wiring.Component):
     command : Out(2)
         `ScoreCommand` of a score, for PSCHED.
     ignored, waits : Out(1)
-        Strobe: an event that no program handles. An event waits.
+        Strobe: its queue pair's program does not take the event. An event waits.
     """
 
     def __init__(self, config: NicConfig) -> None:
