@@ -119,6 +119,7 @@ def _sections(device: Device) -> dict[str, Callable[[], Any]]:
     if device.senders is not None:
         sections |= {
             "senders": device.senders.count,
+            "own_flows": device.senders.own,
             "senders_parameters": device.senders.parameters,
             "senders_counters": device.senders.counters,
         }

@@ -225,6 +225,19 @@ def test_a_receiver_s_word_of_n_cuts_lockstep_hints(pair: Pair) -> None:
     cut, goes_on = (pair.golden.qp(slot).status() for slot in HINTED)
     assert cut.rate_gbps < goes_on.rate_gbps
     assert cut.window_bytes < goes_on.window_bytes
+    # Two flows of the card's own are more than half of the peer's two senders.
+    peer.senders.config = SendersConfig(say=True, least=1, epoch=14)
+    for device in (pair.rtl, pair.golden):
+        assert device.senders is not None
+        device.senders.set_parameters(least=1, hold_us=0.0, epoch_us=8000.0)
+    for slot in HINTED:
+        send(slot, 9)
+    assert acked(1, 9) == [LEVEL_ALONE]
+    for device in (pair.rtl, pair.golden):
+        assert device.senders is not None
+        assert device.senders.own().count == 2
+        device.senders.set_parameters(own=False)
+    assert acked(2, 9) == [LEVEL_ALONE | 1 << SENDERS_AT]
     same(pair)
 
 

@@ -26,7 +26,9 @@ _CONFIG = CardConfig(senders=True)
 _OWN, _PEER = 0x100, 0x900  # and slot: QP numbers of A and of B
 
 
-def _cards(width: int, seed: int, *, relaxed: bool = False) -> tuple[CardPair, CardPair]:
+def _cards(
+    width: int, seed: int, *, relaxed: bool = False, own: bool = False
+) -> tuple[CardPair, CardPair]:
     """Hosts A and B with a connection in each slot; at A the last one's is off."""
     made = []
     for n, peer in enumerate((B_ADDRESS, A_ADDRESS)):
@@ -36,7 +38,7 @@ def _cards(width: int, seed: int, *, relaxed: bool = False) -> tuple[CardPair, C
             mode = Mode.OFF if n == 0 and slot == SLOTS - 1 else Mode.S
             remote, local = numbers if n == 0 else reversed(numbers)
             pair.add(slot, peer, remote, local, mode=mode, destination=slot % 4)
-        pair.senders(SendersConfig(say=True, heed=True, epoch=4, least=1000, hold=100_000))
+        pair.senders(SendersConfig(say=True, heed=True, own=own, epoch=4, least=1000, hold=100_000))
         made.append(pair)
     return made[0], made[1]
 
@@ -159,6 +161,34 @@ def test_short_messages_do_not_count(seed: int) -> None:
     _end(a, b)
 
 
+@pytest.mark.xdist_group("senders-64")
+def test_a_sender_with_many_flows_of_its_own_heeds_no_level(seed: int) -> None:
+    """Eight queue pairs send to B. A heeds that while four of them are its own, and not with five.
+
+    Two epochs without data are the end of its flows.
+    """
+    a, b = _cards(64, seed, own=True)
+    t, heard = 1 << 20, []
+    assert a.golden.senders is not None
+    for slot in range(8):  # some other sender's
+        b.receive(a.golden.transmit(_data(slot, 7), t, t).frame, t, t)
+    for slot in range(8):
+        a.golden.senders.reset(slot)
+    for slot in range(5):
+        a.transmit(_write(slot, 8, 999), t, t)
+        a.transmit(_data(slot, 9), t, t)
+        assert a.golden.senders.own(t) == slot + 1
+        heard.append(a.receive(b.transmit(_ack(slot, 9), t, t).frame, t, t).senders)
+    assert heard == [3, 3, 3, 3, None]
+    a.transmit(_write(6, 8, 999), t, t)
+    a.transmit(_data(6, 9, 0), t, t)
+    assert a.golden.senders.own(t) == 5
+    t += 2 << 12
+    a.transmit(_data(6, 10, 0), t, t)
+    assert a.golden.senders.own(t) == 0
+    _end(a, b)
+
+
 @pytest.mark.parametrize(
     "width", [pytest.param(w, marks=pytest.mark.xdist_group(f"senders-{w}")) for w in (64, 512)]
 )
@@ -200,6 +230,7 @@ def test_any_packets(width: int, seed: int, volume: int) -> None:
             config = SendersConfig(
                 say=rng.random() < 0.9,
                 heed=rng.random() < 0.9,
+                own=rng.random() < 0.5,
                 epoch=rng.choice((4, 4, 8)),
                 least=rng.choice((0, 1000)),
                 hold=rng.choice((0, 5000, 100_000)),

@@ -39,6 +39,7 @@ def _same(pair: Pair) -> None:
     rtl, golden = _drivers(pair)
     assert rtl.parameters() == golden.parameters()
     assert rtl.count() == golden.count()
+    assert rtl.own() == golden.own()
     assert rtl.counters() == golden.counters()
     same_numbers(pair)
 
@@ -55,7 +56,8 @@ def _within_an_epoch(pair: Pair) -> None:
 def test_packets_count_and_say_so(pair: Pair, seed: int) -> None:
     rng = random.Random(seed)
     for driver in _drivers(pair):
-        driver.set_parameters(say=True, heed=True, epoch_us=_EPOCH_TICKS * TICK_PS / 1e6, least=0)
+        epoch_us = _EPOCH_TICKS * TICK_PS / 1e6
+        driver.set_parameters(say=True, heed=True, own=False, epoch_us=epoch_us, least=0)
     peer = Card(4, CardConfig(senders=True))
     assert peer.senders is not None
     peer.senders.config = SendersConfig(say=True)
@@ -81,6 +83,9 @@ def test_packets_count_and_say_so(pair: Pair, seed: int) -> None:
         if n % 10 == 0:
             _within_an_epoch(pair)
             _same(pair)
+        if n == 30:
+            for driver in _drivers(pair):
+                driver.set_parameters(own=True)
         if n == 40:
             for device in (pair.rtl, pair.golden):
                 device.reset.begin(["rtt"])
@@ -88,6 +93,7 @@ def test_packets_count_and_say_so(pair: Pair, seed: int) -> None:
     counters = golden.counters()
     assert counters["joined"] > 4
     assert counters["risen"] >= 3
+    assert counters["outnumbered"] > 0
     _same(pair)
 
 

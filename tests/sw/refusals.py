@@ -268,6 +268,7 @@ RUNS: dict[str, Run] = {
         {
             "say": "--say",
             "heed": "--heed",
+            "own": "--no-own",
             "epoch_us": "--epoch-us 20",
             "least": "--least 5000",
             "hold_us": "--hold-us 100",

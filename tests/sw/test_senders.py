@@ -42,13 +42,14 @@ def _data(slot: int, payload: int = 64) -> bytes:
 def test_parameters_in_real_units() -> None:
     _, device, senders = _device()
     assert senders.parameters() == SendersParameters(
-        say=False, heed=False, epoch_us=16.384, least=100_000, hold_us=500.0
+        say=False, heed=False, own=True, epoch_us=16.384, least=100_000, hold_us=500.0
     )
     senders.set_parameters(say=True, epoch_us=0.3, least=7, hold_us=20)
     assert senders.parameters() == SendersParameters(
-        say=True, heed=False, epoch_us=0.512, least=7, hold_us=20.0
+        say=True, heed=False, own=True, epoch_us=0.512, least=7, hold_us=20.0
     )
-    senders.set_parameters(heed=True)
+    senders.set_parameters(heed=True, own=False)
+    assert senders.parameters().own is False
     now = senders.parameters()
     for values, message in (
         ({"epoch_us": 0.0}, r"epoch_us must be above 0, and 8388\.61 at most, not 0\.0"),
@@ -71,7 +72,7 @@ def test_the_count_rises_with_data_and_ends_with_its_epochs() -> None:
     for slot in (0, 1, 1, 2):
         emulator.packets.receive(_data(slot), 100 + slot)
     assert senders.count() == Sending(3, 2)
-    assert senders.counters() == {"joined": 3, "heard": 0, "risen": 0}
+    assert senders.counters() == {"joined": 3, "heard": 0, "risen": 0, "outnumbered": 0}
     assert device.packet is not None
     device.packet.unbind(2)  # forgets it
     assert senders.count() == Sending(2, 1)
@@ -110,7 +111,33 @@ def test_levels_of_the_peer_are_heeded_if_the_host_says_so() -> None:
     assert emulator.packets.receive(answer, 8).senders is None
     senders.set_parameters(heed=True)
     assert [emulator.packets.receive(answer, 9).senders for _ in range(2)] == [2, None]
-    assert senders.counters() == {"joined": 1, "heard": 2, "risen": 1}
+    assert senders.counters() == {"joined": 1, "heard": 2, "risen": 1, "outnumbered": 0}
+
+
+def test_a_level_counts_as_0_where_the_own_flows_are_more_than_half() -> None:
+    emulator, device, senders = _device()
+    assert emulator.packets is not None
+    peer = Card(4, CardConfig(senders=True))
+    assert peer.senders is not None
+    peer.senders.config = SendersConfig(say=True)
+    for slot in range(3):
+        peer.add(slot, A_ADDRESS, A_QP + slot, B_QP + slot)
+        peer.receive(packet(bytes(64), opcode=0x01, bth={"dqpn": B_QP + slot}), 5, 5)
+    senders.set_parameters(heed=True)
+    answer = peer.transmit(_data(0), 7, 7).frame  # three senders: 2
+    for slot in range(2):
+        emulator.packets.transmit(packet(bytes(64), opcode=0x01, bth={"dqpn": B_QP + slot}), 8)
+    assert senders.own() == Sending(2, 1)
+    assert emulator.packets.receive(answer, 9).senders == 2
+    emulator.packets.transmit(packet(bytes(64), opcode=0x01, bth={"dqpn": B_QP + 2}), 10)
+    assert senders.own() == Sending(3, 2)
+    answer = peer.transmit(_data(1), 11, 11).frame
+    assert emulator.packets.receive(answer, 12).senders is None
+    assert senders.counters()["outnumbered"] == 1
+    senders.set_parameters(own=False)
+    assert emulator.packets.receive(answer, 13).senders == 2
+    device.reset.begin(["rtt"])
+    assert senders.own() == Sending(0, 0)
 
 
 def test_a_device_without_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,12 +155,24 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run("packet", "senders", "show", "-d", _URI, "-j") == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["now"] == {"count": 0, "level": 0}
-    assert set(shown["counters"]) == {"joined", "heard", "risen"}
-    words = ["--say", "--no-heed", "--epoch-us", "20", "--least", "9", "--hold-us", "30"]
+    assert shown["own"] == {"count": 0, "level": 0}
+    assert set(shown["counters"]) == {"joined", "heard", "risen", "outnumbered"}
+    words = [
+        "--say",
+        "--no-heed",
+        "--no-own",
+        "--epoch-us",
+        "20",
+        "--least",
+        "9",
+        "--hold-us",
+        "30",
+    ]
     assert _run("packet", "senders", "set", *words, "-d", _URI, "-j") == 0
     assert json.loads(capsys.readouterr().out)["parameters"] == {
         "say": True,
         "heed": False,
+        "own": False,
         "epoch_us": 32.768,
         "least": 9,
         "hold_us": 30.0,

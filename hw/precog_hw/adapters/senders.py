@@ -1,4 +1,4 @@
-"""The block SENDERS, wired: parameters, count and counters between bank and card."""
+"""The block SENDERS, wired: parameters, counts and counters between bank and card."""
 
 from amaranth.hdl import Cat, Module
 
@@ -27,10 +27,17 @@ def attach(m: Module, bank: RegisterBank, tables: CounterTables, card: Card) -> 
         for field in register.fields:
             value = getattr(bank, port("senders", register.name, field.name))
             m.d.comb += card.registers.senders[field.name].eq(value)
-    events = {"joined": card.joined, "heard": card.heeded, "risen": card.risen}
+    events = {
+        "joined": card.joined,
+        "heard": card.heeded,
+        "risen": card.risen,
+        "outnumbered": card.outnumbered,
+    }
     counters = tables.events("senders_events", "senders", "counters", len(SENDERS_EVENTS))
     m.d.comb += [
         bank.senders_count_count.eq(card.count),
         bank.senders_count_level.eq(card.level),
+        bank.senders_own_count.eq(card.own_count),
+        bank.senders_own_level.eq(card.own_level),
         counters.events.eq(Cat(events[name] for name, _ in SENDERS_EVENTS)),
     ]

@@ -11,7 +11,8 @@
                  └── CNPs ── [NotificationPoint] ◄─────────────┘
 
 Destinations, notification point with arbiter, and the path's ICRC check can be left out. With
-`senders` the level of the card's senders goes from what `Trust` lets act to `TxPath`.
+`senders` the level of the card's senders goes from what `Trust` lets act to `TxPath`, and the
+card's own flows are counted by what has left.
 """
 
 from amaranth.hdl import Cat, Module, Signal
@@ -68,7 +69,8 @@ class Card(CardPorts):
             options.slots,
             relaxed=options.relaxed,
             ipv6=options.ipv6,
-            acks=options.acks,
+            acks=options.acks or options.senders,
+            announced=options.senders,
         )
         m.submodules.rx = rx = RxPath(
             options.width,

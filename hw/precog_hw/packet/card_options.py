@@ -50,7 +50,7 @@ class CardOptions:
     destinations, cnps, icrc : bool
         With enables and numbers of destinations; with the notification point; with the ICRC check.
     senders : bool
-        With the count of queue pairs that send to the card.
+        With the counts of queue pairs that send to the card, and of its own flows.
     acks : bool
         `commit` has the facts of acknowledgements, `ACK_COMMIT`.
 
@@ -98,9 +98,12 @@ class CardOptions:
             "count": Out(range(self.slots + 1)),
             "level": Out(LEVEL),
             "joined": Out(1),
+            "own_count": Out(range(self.slots + 1)),
+            "own_level": Out(LEVEL),
             "heeded": Out(1),
             "told_stb": Out(1),
             "risen": Out(1),
+            "outnumbered": Out(1),
             "told": Out(told_layout(self.slots)),
         }
         remotes = {"remote_stb": In(1), "remote": In(remote_qp_layout(self.slots))}
@@ -131,7 +134,7 @@ class CardOptions:
             "tx_error": Out(1),
             "rx_error": Out(1),
             "sent_stb": Out(1),
-            "sent": Out(sent_layout(self.slots)),
+            "sent": Out(sent_layout(self.slots, announced=self.senders)),
             "received_stb": Out(1),
             "received": Out(received_layout(self.slots)),
             **(dict.fromkeys(RxPath.CHECKED, Out(1)) if self.icrc else {}),

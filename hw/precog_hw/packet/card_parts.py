@@ -27,6 +27,8 @@ from .tx_path import TxPath
 
 __all__ = ["attach_destinations", "attach_notification", "attach_senders"]
 
+_TOLD = ("heeded", "told_stb", "risen", "outnumbered", "told")
+
 
 def attach_notification(
     m: Module, card: CardPorts, tx: TxPath, trust: Trust, taken: Signal
@@ -60,35 +62,48 @@ def attach_notification(
 def attach_senders(
     m: Module, card: CardPorts, tx: TxPath, trust: Trust, taken: Signal, collector: RttCollector
 ) -> list[stream.Interface]:
-    """Counts the card's senders, and carries the receivers' counts out of shims.
+    """Counts the card's senders and its own flows, and carries the receivers' counts out of shims.
 
     Returns where resets go.
     """
     options = card.options
     m.submodules.senders = senders = Senders(options.slots)
+    m.submodules.own_flows = own = Senders(options.slots)
     m.submodules.senders_told = told = SendersTold(options.slots)
     received, registers = trust.o.payload, card.registers.senders
     brought = collector.commit.senders
     packet = received.parsed.descriptor
+    left = tx.o_sent.payload.decided
+    for count in (senders, own):
+        m.d.comb += [
+            count.now.eq(card.now),
+            count.epoch.eq(registers.epoch),
+            count.least.eq(registers.least),
+            count.first_reset.eq(card.first_reset),
+        ]
     m.d.comb += [
-        senders.now.eq(card.now),
-        senders.epoch.eq(registers.epoch),
-        senders.least.eq(registers.least),
+        own.heard.eq(card.frame_sent),
+        own.slot.eq(card.frame_slot),
+        own.opcode.eq(left.opcode),
+        own.payload.eq(left.dma_length),  # of a READ request, which is no data, it is another
+        own.dma_length.eq(left.announced),
+        card.own_count.eq(own.count),
+        card.own_level.eq(own.level),
         senders.heard.eq(taken & received.acts),
         senders.slot.eq(received.decided.slot),
         *(getattr(senders, n).eq(packet[n]) for n in ("opcode", "payload", "dma_length")),
-        senders.first_reset.eq(card.first_reset),
         tx.senders.eq(Mux(registers.say, senders.level, 0)),
         told.heed.eq(registers.heed),
         told.hold.eq(registers.hold),
+        told.own.eq(Mux(registers.own, own.level, 0)),
         told.heard_stb.eq(brought.valid),
         told.heard.slot.eq(collector.commit.slot),
         told.heard.level.eq(brought.value),
         told.heard.t.eq(collector.commit.t),
         *(getattr(card, n).eq(getattr(senders, n)) for n in ("count", "level", "joined")),
-        *(getattr(card, n).eq(getattr(told, n)) for n in ("heeded", "told_stb", "risen", "told")),
+        *(getattr(card, n).eq(getattr(told, n)) for n in _TOLD),
     ]
-    return [senders.i_reset, told.i_reset]
+    return [senders.i_reset, own.i_reset, told.i_reset]
 
 
 def attach_destinations(

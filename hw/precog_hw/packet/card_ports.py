@@ -72,7 +72,9 @@ class CardPorts(wiring.Component):
         A packet has brought its sender's score, which the queue pair's law may follow.
     count, level, joined : Out
         With `senders`: of `Senders`.
-    heeded, told_stb, risen, told : Out
+    own_count, own_level : Out
+        As above, of the card's own flows.
+    heeded, told_stb, risen, outnumbered, told : Out
         With `senders`: of `SendersTold`.
     """
 

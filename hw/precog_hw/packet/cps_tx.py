@@ -27,31 +27,34 @@ __all__ = ["CpsTransmit", "reserved_bits", "sent_layout"]
 _UNUPDATABLE = 0xFFFF  # an IPv4 checksum that no sum of a header gives
 _SHIM_BYTES = 8
 
-#: Fields of a packet that wait for the tables' answers.
-_WAITING = data.StructLayout(
-    {
-        "eligible": unsigned(1),  # RoCEv2 without a shim
-        "reason": unsigned(5),  # the parser's, or SHIM_PORT
-        "ipv6": unsigned(1),
-        "tags": unsigned(2),
-        "opcode": unsigned(8),
-        "psn": unsigned(PSN_BITS),
-        "ack_req": unsigned(1),
-        "dma_length": unsigned(32),
-        "end": unsigned(LENGTH_BITS),
-        "ip_length": HEADERS["ip_length"].shape,
-        "ip_checksum": HEADERS["ip_checksum"].shape,
-        "udp_length": HEADERS["udp_length"].shape,
-        "udp_checksum": HEADERS["udp_checksum"].shape,
-        "resv": HEADERS["resv"].shape,
-        "time": unsigned(Fmt.TIME.width),
-        "ns": unsigned(NS_BITS),
-    }
-)
+
+def _waiting_layout(*, announced: bool) -> data.StructLayout:
+    """Fields of a packet that wait for the tables' answers."""
+    return data.StructLayout(
+        {
+            "eligible": unsigned(1),  # RoCEv2 without a shim
+            "reason": unsigned(5),  # the parser's, or SHIM_PORT
+            "ipv6": unsigned(1),
+            "tags": unsigned(2),
+            "opcode": unsigned(8),
+            "psn": unsigned(PSN_BITS),
+            "ack_req": unsigned(1),
+            "dma_length": unsigned(32),
+            **({"announced": unsigned(32)} if announced else {}),
+            "end": unsigned(LENGTH_BITS),
+            "ip_length": HEADERS["ip_length"].shape,
+            "ip_checksum": HEADERS["ip_checksum"].shape,
+            "udp_length": HEADERS["udp_length"].shape,
+            "udp_checksum": HEADERS["udp_checksum"].shape,
+            "resv": HEADERS["resv"].shape,
+            "time": unsigned(Fmt.TIME.width),
+            "ns": unsigned(NS_BITS),
+        }
+    )
 
 
-def sent_layout(slots: int) -> data.StructLayout:
-    """What was decided of one packet."""
+def sent_layout(slots: int, *, announced: bool = False) -> data.StructLayout:
+    """What was decided of one packet; `announced`: with what its RETH says of its message."""
     return data.StructLayout(
         {
             "known": unsigned(1),  # `slot` is the packet's
@@ -62,6 +65,7 @@ def sent_layout(slots: int) -> data.StructLayout:
             "psn": unsigned(PSN_BITS),
             "ack_req": unsigned(1),
             "dma_length": unsigned(32),  # bytes, of a READ request; with `acks`, others' payload
+            **({"announced": unsigned(32)} if announced else {}),  # bytes, where there is a RETH
             "end": unsigned(LENGTH_BITS),  # bytes of the frame, as the transport gave it
             "time": unsigned(Fmt.TIME.width),  # T0, ticks
         }
@@ -88,6 +92,8 @@ class CpsTransmit(wiring.Component):
         and `sent`. No delay lines, and a cycle less.
     acks : bool
         `sent` has the payload of what is no READ request.
+    announced : bool
+        As `sent_layout`.
 
     Members
     -------
@@ -102,14 +108,18 @@ class CpsTransmit(wiring.Component):
     senders : In
         The level that shims say.
     edit, edit_stb : Out(EDIT), Out(1)
-    sent : Out(sent_layout(slots))
+    sent : Out(sent_layout(slots, announced=announced))
         With `edit_stb`.
     """
 
     LATENCY = QpLookup.LATENCY + CpsSlots.TX_LATENCY + 2 + UPDATE_LATENCY
 
-    def __init__(self, slots: int, *, relaxed: bool = False, acks: bool = False) -> None:
-        self._slots, self._relaxed, self._acks = slots, relaxed, acks
+    def __init__(
+        self, slots: int, *, relaxed: bool = False, acks: bool = False, announced: bool = False
+    ) -> None:
+        self._slots, self._relaxed, self._acks, self._announced = slots, relaxed, acks, announced
+        self._waiting = _waiting_layout(announced=announced)
+        self._sent = sent_layout(slots, announced=announced)
         super().__init__(
             {
                 "config": In(CPS_CONFIG),
@@ -128,7 +138,7 @@ class CpsTransmit(wiring.Component):
                 "senders": In(SHIM_FIELDS["senders"].shape),
                 "edit": Out(EDIT),
                 "edit_stb": Out(1),
-                "sent": Out(sent_layout(slots)),
+                "sent": Out(self._sent),
             }
         )
 
@@ -159,8 +169,8 @@ class CpsTransmit(wiring.Component):
 
         # Registered: the reason and the shim's fields; then the shim itself.
         m.submodules.encode = encode = ShimEncode()
-        chosen = Signal(_WAITING, reset_less=True)
-        found = Signal(sent_layout(self._slots))
+        chosen = Signal(self._waiting, reset_less=True)
+        found = Signal(self._sent)
         passed = Signal(data.StructLayout({"known": 1, "slot": slot.shape()}), reset_less=True)
         why = Signal(data.StructLayout({"reason": 5, "mode_r": 1}), reset_less=True)
         answers = waiting.opcode.matches(*ACKNOWLEDGES)
@@ -173,6 +183,7 @@ class CpsTransmit(wiring.Component):
                 found[name].eq(chosen[name])
                 for name in ("opcode", "psn", "ack_req", "dma_length", "end", "time")
             ),
+            *([found.announced.eq(chosen.announced)] if self._announced else []),
         ]
         with m.If(answered):
             m.d.sync += [
@@ -200,7 +211,7 @@ class CpsTransmit(wiring.Component):
         length = descriptor.dma_length
         if self._acks:
             length = Mux(descriptor.opcode.matches(*READ_REQUEST), length, descriptor.payload)
-        m.submodules.asked = asked = DelayLine(_WAITING, QpLookup.LATENCY, stays=self._relaxed)
+        m.submodules.asked = asked = DelayLine(self._waiting, QpLookup.LATENCY, stays=self._relaxed)
         strobe = self.parsed_stb
         if self._relaxed:
             found_stb: Value = self.found_stb
@@ -217,6 +228,7 @@ class CpsTransmit(wiring.Component):
                 for name in ("ipv6", "tags", "opcode", "psn", "ack_req")
             ),
             asked.i.dma_length.eq(length),
+            *([asked.i.announced.eq(descriptor.dma_length)] if self._announced else []),
             *(
                 asked.i[name].eq(parsed.headers[name])
                 for name in ("ip_length", "ip_checksum", "udp_length", "udp_checksum", "resv")
@@ -243,7 +255,7 @@ class CpsTransmit(wiring.Component):
                 m.d.sync += [kept_known.eq(known), kept_slot.eq(self.slot)]
             return asked.o, kept_known, kept_slot, answered_stb.o
         answered_layout = data.StructLayout(
-            {"waiting": _WAITING, "known": 1, "slot": self.slot.shape()}
+            {"waiting": self._waiting, "known": 1, "slot": self.slot.shape()}
         )
         m.submodules.answered = answered = DelayLine(answered_layout, CpsSlots.TX_LATENCY)
         m.d.comb += [
@@ -280,7 +292,7 @@ class CpsTransmit(wiring.Component):
                 "tags": 2,
                 "resv": 16,
                 "shim": EDIT["shim"].shape,
-                "sent": sent_layout(self._slots),
+                "sent": self._sent,
             }
         )
         m.submodules.stub = late = DelayLine(stub, UPDATE_LATENCY + 1, stays=self._relaxed)

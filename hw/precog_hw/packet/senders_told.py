@@ -36,8 +36,12 @@ class SendersTold(wiring.Component):
 
     ::
 
+        own ──► [no less?] ─► 0, or
         heard ─┬─► row ─► level, time ─► greater, or old? ─► new ─► another? ─► told
         reset ─┘   0       3                                  3
+
+    A level counts as 0 if that of the card's own flows is no less: they are more than half of
+    2**level then, and its own link holds them back.
 
     Latency: 3 cycles. Throughput: a shim in each cycle. Cost: `RowUpdate` of 34 bits.
 
@@ -52,6 +56,8 @@ class SendersTold(wiring.Component):
         Shims are heeded.
     hold : In(32)
         Ticks in which only a greater level is news; in steps of 1024.
+    own : In(4)
+        Level of the card's own flows; 0: none counts as 0.
     heard_stb, heard : In(1), In(told_layout(slots))
         A shim that may have an effect.
     i_reset : In(stream.Signature(range(slots)))
@@ -62,6 +68,8 @@ class SendersTold(wiring.Component):
         With it, the level in force.
     told_stb, risen : Out(1)
         With it: that is another than before; it is greater.
+    outnumbered : Out(1)
+        With `heeded`: the level counts as 0.
     """
 
     i_reset: stream.Interface
@@ -72,11 +80,13 @@ class SendersTold(wiring.Component):
             {
                 "heed": In(1),
                 "hold": In(32),
+                "own": In(LEVEL),
                 "heard_stb": In(1),
                 "heard": In(told_layout(slots)),
                 "i_reset": In(stream.Signature(range(slots))),
                 "told_stb": Out(1),
                 "risen": Out(1),
+                "outnumbered": Out(1),
                 "told": Out(told_layout(slots)),
                 "heeded": Out(1),
             }
@@ -84,7 +94,9 @@ class SendersTold(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        change = data.StructLayout({"resets": 1, "level": LEVEL, "t": Fmt.TIME.width})
+        change = data.StructLayout(
+            {"resets": 1, "outnumbered": 1, "level": LEVEL, "t": Fmt.TIME.width}
+        )
         m.submodules.rows = rows = RowUpdate(_ROW, self._slots)
         m.submodules.waits = waits = DelayLine(change, RowUpdate.CYCLES)
         heeds, old, new = self.heard_stb & self.heed, rows.old, rows.new
@@ -94,12 +106,15 @@ class SendersTold(wiring.Component):
         shim = Signal()
         rises = Signal()
         expires = Signal()
+        outnumbered = Signal()
         m.d.comb += [
             self.i_reset.ready.eq(~heeds),
             rows.i_stb.eq(heeds | self.i_reset.valid),
             rows.i_row.eq(Mux(heeds, self.heard.slot, self.i_reset.payload)),
             waits.i.resets.eq(~heeds),
-            waits.i.level.eq(self.heard.level),
+            outnumbered.eq((self.heard.level != 0) & (self.own >= self.heard.level)),
+            waits.i.outnumbered.eq(outnumbered),
+            waits.i.level.eq(Mux(outnumbered, 0, self.heard.level)),
             waits.i.t.eq(self.heard.t),
             time.eq(of.t >> HOLD_STEP),
             since.eq(time - old.time),
@@ -110,6 +125,7 @@ class SendersTold(wiring.Component):
             self.heeded.eq(shim),
             self.told_stb.eq(shim & (rises | (expires & (of.level != old.level)))),
             self.risen.eq(shim & rises),
+            self.outnumbered.eq(shim & of.outnumbered),
             self.told.slot.eq(rows.row),
             self.told.level.eq(Mux(rises | expires, of.level, old.level)),
             self.told.t.eq(of.t),

@@ -39,7 +39,7 @@ class TxPath(wiring.Component):
         QP slots.
     relaxed, ipv6 : bool
         As `Parser`.
-    acks : bool
+    acks, announced : bool
         As `CpsTransmit`.
 
     Members
@@ -55,7 +55,7 @@ class TxPath(wiring.Component):
         The level that shims say.
     decided_stb, decided : Out
         One for each packet as soon as it is decided: counters.
-    o_sent : Out(stream.Signature(finished_layout(sent_layout(slots))))
+    o_sent : Out(stream.Signature(finished_layout(sent_layout(slots, announced=announced))))
         One for each packet at its end.
     """
 
@@ -71,11 +71,12 @@ class TxPath(wiring.Component):
         relaxed: bool = False,
         ipv6: bool = True,
         acks: bool = False,
+        announced: bool = False,
     ) -> None:
-        self._relaxed, self._ipv6, self._acks = relaxed, ipv6, acks
+        self._relaxed, self._ipv6, self._acks, self._announced = relaxed, ipv6, acks, announced
         self._width = width
         self._slots = slots
-        sent = sent_layout(slots)
+        self._sent = sent = sent_layout(slots, announced=announced)
         super().__init__(
             {
                 "i": In(packet_signature(width)),
@@ -106,11 +107,9 @@ class TxPath(wiring.Component):
             self._width, Direction.TX, CpsTransmit.LATENCY, relaxed=self._relaxed, ipv6=self._ipv6
         )
         m.submodules.decide = decide = CpsTransmit(
-            self._slots, relaxed=self._relaxed, acks=self._acks
+            self._slots, relaxed=self._relaxed, acks=self._acks, announced=self._announced
         )
-        m.submodules.finish = finish = Finish(
-            sent_layout(self._slots), stage.packets, relaxed=self._relaxed
-        )
+        m.submodules.finish = finish = Finish(self._sent, stage.packets, relaxed=self._relaxed)
         connect(m, flipped(self.i), stage.i)
         connect(m, stage.o, flipped(self.o))
         m.d.comb += (

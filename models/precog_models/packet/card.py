@@ -161,6 +161,8 @@ class Card:
         if sent.slot is not None:
             self.collector.sent(sent.slot, sent.descriptor, t)
             self._account(sent.slot, DestinationEvent())
+            if self.senders is not None and not sent.descriptor.error:
+                self.senders.sent(sent.slot, sent.descriptor, t)
             sent = sent._replace(lost=self.collector.lost)
         return sent
 

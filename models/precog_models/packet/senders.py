@@ -3,13 +3,19 @@
     data that `trust` lets act ─► sent in this epoch? ─► queue pairs of this and the last epoch
                                                           └─► level: log2, rounded up ─► shims
 
-    level of a shim ─► more than all of the queue pair's in the last HOLD, or less than these were?
-                       └─► its law hears of it
+    data to the wire ──────────► sent in this epoch? ─► the card's own flows
+                                                          ▼
+    level of a shim ─► 0 if more than half as many are the card's own
+                       └─► more than all of the queue pair's in the last HOLD, or less than these?
+                           └─► its law hears of it
 
 An incast is over before one of its senders has seen its queue; the receiver sees all of them after
 a packet each. What it says may cut a rate, so that shims are heeded as their scores are: of a known
 queue pair in mode S to an enabled destination, with a right ICRC, and, on answers, a PSN in flight.
 A level that goes up and down within HOLD is heard once.
+
+Where the card itself has more than half as many flows, its own link holds them back, not the
+receiver's: a simulated host takes the level for 0, and so does the card.
 
 A message that its RETH announces as short does not count: its sender has nothing to hold back.
 """
@@ -22,7 +28,7 @@ from precog_spec.frames.opcodes import ANNOUNCED, ANNOUNCES, UNTOLD, WHOLE
 
 from .parser import Descriptor
 
-__all__ = ["Senders", "SendersConfig", "level_of"]
+__all__ = ["SenderCount", "Senders", "SendersConfig", "level_of"]
 
 _EPOCHS, _WORD = 16, 0xFFFF_FFFF
 _TIMES = Fmt.TIME.max >> HOLD_STEP
@@ -40,6 +46,7 @@ class SendersConfig:
 
     say: bool = False  # shims that leave say the level
     heed: bool = False  # shims that come are heeded
+    own: bool = True  # a level is 0 where more than half as many flows are the card's own
     epoch: int = 6  # an epoch has 256 << this many ticks
     least: int = 100_000  # bytes of a message that counts
     hold: int = 500_000  # ticks in which only a greater level is news
@@ -55,8 +62,8 @@ def level_of(count: int) -> int:
     return min(max(count - 1, 0).bit_length(), LEVEL_MAX)
 
 
-class Senders:
-    """State: when each queue pair last sent, and the greatest level that it brought.
+class SenderCount:
+    """Queue pairs with data in this epoch or the last one.
 
     Parameters
     ----------
@@ -65,38 +72,24 @@ class Senders:
 
     Attributes
     ----------
-    config : SendersConfig
-    joined, heard, risen : int
-        Queue pairs counted anew; shims heeded; of them those whose level has risen.
+    joined : int
+        Queue pairs counted anew.
     """
 
     def __init__(self, slots: int) -> None:
-        self._config = SendersConfig()
-        self.joined = self.heard = self.risen = 0
+        self.joined = 0
         self._large = [False] * slots  # a WRITE has begun that counts
         self._epoch = 0
         self._now: set[int] = set()  # those that sent in the epoch
         self._before: set[int] = set()  # those that sent in the one before, and have not since
-        self._said = [(0, 0)] * slots  # level, time
 
-    @property
-    def config(self) -> SendersConfig:
-        """Registers; another epoch begins with a count of 0."""
-        return self._config
-
-    @config.setter
-    def config(self, config: SendersConfig) -> None:
-        if config.epoch != self._config.epoch:
-            self._now, self._before = set(), set()
-        self._config = config
-
-    def arrived(self, slot: int, packet: Descriptor, t: int) -> None:
-        """A packet that may have an effect came for a queue pair at `t` ticks."""
-        self._pass(t)
+    def heard(self, slot: int, packet: Descriptor, t: int, config: SendersConfig) -> None:
+        """A queue pair's packet at `t` ticks."""
+        self._pass(t, config)
         if not packet.payload:
             return
         length = packet.dma_length if packet.opcode in ANNOUNCES else packet.payload
-        large = length >= self._config.least
+        large = length >= config.least
         if packet.opcode in ANNOUNCES:
             self._large[slot] = large
         counts = (
@@ -109,10 +102,86 @@ class Senders:
             self._now.add(slot)
             self._before.discard(slot)
 
-    def count(self, t: int) -> int:
+    def count(self, t: int, config: SendersConfig) -> int:
         """Queue pairs that sent in the epoch of `t` ticks or in the one before."""
-        self._pass(t)
+        self._pass(t, config)
         return len(self._now) + len(self._before)
+
+    def reset(self, slot: int) -> None:
+        """Forget a queue pair."""
+        self._large[slot] = False
+        self._now.discard(slot)
+        self._before.discard(slot)
+
+    def clear(self) -> None:
+        """No queue pair has sent."""
+        self._now, self._before = set(), set()
+
+    def _pass(self, t: int, config: SendersConfig) -> None:
+        """Epochs end."""
+        bits = EPOCH_LEAST + config.epoch
+        epoch = (t & Fmt.TIME.max) >> bits
+        passed = (epoch - self._epoch) & (Fmt.TIME.max >> bits)
+        if passed:
+            self._before = self._now if passed == 1 else set()
+            self._now = set()
+        self._epoch = epoch
+
+
+class Senders:
+    """State: when each queue pair last sent either way, and the greatest level that it brought.
+
+    Parameters
+    ----------
+    slots : int
+        Queue pairs.
+
+    Attributes
+    ----------
+    config : SendersConfig
+    joined, heard, risen, outnumbered : int
+        Queue pairs that send to the card, counted anew; shims heeded; of them those whose level has
+        risen, and those whose level counts as 0 because of the card's own flows.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._config = SendersConfig()
+        self.heard = self.risen = self.outnumbered = 0
+        self._senders, self._flows = SenderCount(slots), SenderCount(slots)
+        self._said = [(0, 0)] * slots  # level, time
+
+    @property
+    def joined(self) -> int:
+        """Queue pairs that send to the card, counted anew."""
+        return self._senders.joined
+
+    @property
+    def config(self) -> SendersConfig:
+        """Registers; another epoch begins with counts of 0."""
+        return self._config
+
+    @config.setter
+    def config(self, config: SendersConfig) -> None:
+        if config.epoch != self._config.epoch:
+            self._senders.clear()
+            self._flows.clear()
+        self._config = config
+
+    def arrived(self, slot: int, packet: Descriptor, t: int) -> None:
+        """A packet that may have an effect came for a queue pair at `t` ticks."""
+        self._senders.heard(slot, packet, t, self._config)
+
+    def sent(self, slot: int, packet: Descriptor, t: int) -> None:
+        """A whole packet of a queue pair left at `t` ticks."""
+        self._flows.heard(slot, packet, t, self._config)
+
+    def count(self, t: int) -> int:
+        """Queue pairs that sent to the card in the epoch of `t` ticks or in the one before."""
+        return self._senders.count(t, self._config)
+
+    def own(self, t: int) -> int:
+        """The card's own flows: queue pairs with data to the wire in these two epochs."""
+        return self._flows.count(t, self._config)
 
     def level(self, t: int) -> int:
         """What a shim that leaves at `t` ticks says."""
@@ -130,6 +199,9 @@ class Senders:
         if not self._config.heed:
             return None
         self.heard += 1
+        if self._config.own and 0 < level <= level_of(self.own(t)):  # 2**level < 2 * own
+            self.outnumbered += 1
+            level = 0
         said, at = self._said[slot]
         time = (t & Fmt.TIME.max) >> HOLD_STEP
         old = (time - at) & _TIMES > self._config.hold >> HOLD_STEP
@@ -145,17 +217,6 @@ class Senders:
 
     def reset(self, slot: int) -> None:
         """Forget a queue pair."""
-        self._large[slot] = False
-        self._now.discard(slot)
-        self._before.discard(slot)
+        self._senders.reset(slot)
+        self._flows.reset(slot)
         self._said[slot] = 0, 0
-
-    def _pass(self, t: int) -> None:
-        """Epochs end."""
-        bits = EPOCH_LEAST + self._config.epoch
-        epoch = (t & Fmt.TIME.max) >> bits
-        passed = (epoch - self._epoch) & (Fmt.TIME.max >> bits)
-        if passed:
-            self._before = self._now if passed == 1 else set()
-            self._now = set()
-        self._epoch = epoch

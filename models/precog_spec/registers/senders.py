@@ -19,6 +19,7 @@ SENDERS_EVENTS: tuple[tuple[str, str], ...] = (
     ("joined", "queue pairs that were counted anew"),
     ("heard", "shims that were heeded"),
     ("risen", "of them those with more than all of the queue pair's in the last HOLD"),
+    ("outnumbered", "of them those with a level that counts as 0, by CONTROL.own"),
 )
 
 
@@ -26,10 +27,19 @@ def _parameters(tick_ps: int) -> tuple[Register, ...]:
     return (
         Register(
             "CONTROL",
-            "What is done with the count. Another epoch begins with a count of 0.",
+            "What is done with the counts. Another epoch begins with counts of 0.",
             (
                 Field("say", 1, _RW, "Shims that leave say the level."),
                 Field("heed", 1, _RW, "Levels that shims bring are heeded.", lsb=1),
+                Field(
+                    "own",
+                    1,
+                    _RW,
+                    "Such a level counts as 0 where the card's own flows are more than half of "
+                    "2**level: its own link holds them back.",
+                    lsb=2,
+                    reset=1,
+                ),
                 Field(
                     "epoch",
                     4,
@@ -80,9 +90,10 @@ def senders_block(tick_ps: int) -> Block:
     return Block(
         "SENDERS",
         "Queue pairs that send to this card: those with data in this epoch or the last one. Its "
-        "binary logarithm, rounded up, is the level, 0..15; 0: one at most.",
+        "binary logarithm, rounded up, is the level, 0..15; 0: one at most. The card's own flows "
+        "are counted alike, by the packets that leave.",
         id=0x47,
-        version=(1, 0),
+        version=(1, 1),
         registers=(
             *_parameters(tick_ps),
             Register(
@@ -90,6 +101,15 @@ def senders_block(tick_ps: int) -> Block:
                 "Now.",
                 (
                     Field("count", COUNT_BITS, _RO, "Queue pairs."),
+                    Field("level", SHIM["senders"].bits, _RO, "Level.", lsb=24),
+                ),
+                volatile=True,
+            ),
+            Register(
+                "OWN",
+                "The card's own flows now.",
+                (
+                    Field("count", COUNT_BITS, _RO, "Queue pairs with data to the wire."),
                     Field("level", SHIM["senders"].bits, _RO, "Level.", lsb=24),
                 ),
                 volatile=True,

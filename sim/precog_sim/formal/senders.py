@@ -1,16 +1,19 @@
 """The count of senders: it is the number of rows that sent, and its level grows with it.
 
+And what a card with flows of its own makes of a receiver's level.
+
 The block is the gateware as it is, with four slots, but for `RowUpdate`, in whose place rows
 without a pipeline's hazards stand (`pace_wheel_parts.Rows`); ``rows.update`` proves that these are
 the same. Packets, resets, time and registers are free in every cycle. By induction, hence for ever:
 rows that are older than two epochs are those that are still to be visited.
 
-Levels are those of any two numbers up to 65536.
+Levels are those of any two numbers up to 65536. Shims, resets and registers are free where a level
+meets the card's own flows.
 """
 
 from typing import Any
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
@@ -22,8 +25,10 @@ from .peek import Opened
 __all__ = ["MUTANTS", "PROOFS"]
 
 _SOURCE = "precog_hw.packet.senders"
+_TOLD = "precog_hw.packet.senders_told"
 SLOTS = 4
 _COUNT_BITS = 17
+_SHIM = ("heed", "hold", "heard_stb", "heard")
 _TIED = ("i_reset", "first_reset", "count", "level", "joined")
 
 
@@ -117,6 +122,51 @@ class LevelHarness(wiring.Component):
         return m
 
 
+class ToldHarness(wiring.Component):
+    """`SendersTold`, any shims, resets and registers, in a card with any number of own flows."""
+
+    def __init__(self) -> None:
+        module: Any
+        with reimported(_TOLD) as module:
+            cycles = module.RowUpdate.CYCLES
+            module.RowUpdate = Rows
+            self._dut = module.SendersTold(SLOTS)
+        self._cycles = cycles
+        super().__init__(
+            {
+                **{name: In(self._dut.signature.members[name].shape) for name in _SHIM},
+                "resets": In(1),
+                "reset": In(range(SLOTS)),
+                "flows": In(_COUNT_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        module: Any
+        with reimported(_SOURCE) as module:
+            own = module.level_of(m, self.flows, "own")
+        m.submodules.dut = dut = self._dut
+        m.d.comb += [
+            Assume(self.flows <= 1 << 16),
+            dut.own.eq(own),
+            dut.i_reset.valid.eq(self.resets),
+            dut.i_reset.payload.eq(self.reset),
+            *(getattr(dut, name).eq(getattr(self, name)) for name in _SHIM),
+        ]
+        level, fewer = self.heard.level, Signal()
+        m.d.comb += fewer.eq((level != 0) & ((1 << level) < 2 * self.flows))
+        for _ in range(self._cycles):
+            was, old = Signal.like(level), Signal()
+            m.d.sync += [was.eq(level), old.eq(fewer)]
+            level, fewer = was, old
+        m.d.comb += [
+            Assert(~dut.heeded | (dut.outnumbered == fewer), "who has more than half as many"),
+            Assert(~dut.told_stb | (dut.told.level == Mux(fewer, 0, level)), "hears of none"),
+        ]
+        return m
+
+
 PROOFS = (
     Proof(
         "senders.count",
@@ -134,6 +184,14 @@ PROOFS = (
         1,
         "up to 65536 queue pairs: the level is the binary logarithm, rounded up, 15 at most, and "
         "grows with their number",
+    ),
+    Proof(
+        "senders.told",
+        ToldHarness,
+        Mode.INDUCTION,
+        5,
+        "4 slots, any shims, resets and registers, up to 65536 own flows n: a level with 2**level "
+        "< 2 n is told as 0, and any other as it is",
     ),
 )
 MUTANTS = (
@@ -192,5 +250,20 @@ MUTANTS = (
         "less[bit] & (count != 0)",
         "less[bit]",
         "none counts as many",
+    ),
+    Mutant(
+        "senders.told",
+        _TOLD,
+        "self.own >= self.heard.level",
+        "self.own > self.heard.level",
+        "a level counts although more than half as many flows are the card's own",
+        quick=True,
+    ),
+    Mutant(
+        "senders.told",
+        _TOLD,
+        "waits.i.level.eq(Mux(outnumbered, 0, self.heard.level))",
+        "waits.i.level.eq(self.heard.level)",
+        "it is noted, and counts all the same",
     ),
 )

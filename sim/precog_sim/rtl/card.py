@@ -122,6 +122,10 @@ class RtlCard:
         """Queue pairs that send to the card."""
         return int(self.block.peek("count"))
 
+    def own(self) -> int:
+        """The card's own flows."""
+        return int(self.block.peek("own_count"))
+
     def reset(self, slot: int) -> None:
         """Forget a slot."""
         self._send("i_reset", slot)
@@ -195,7 +199,7 @@ class RtlCard:
 
     def sent(self, run: Run) -> list[dict[str, int]]:
         """`sent_layout` of each packet."""
-        return _records(sent_layout(self.slots), run, "sent_stb")
+        return _records(sent_layout(self.slots, announced=self.config.senders), run, "sent_stb")
 
     def received(self, run: Run) -> list[dict[str, int]]:
         """`received_layout` of each packet."""

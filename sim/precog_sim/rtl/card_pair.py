@@ -119,6 +119,8 @@ class CardPair:
         (record,) = self.rtl.sent(taken.run)
         self._same("reason", frame, int(sent.reason), record["reason"])
         self._same("slot", frame, sent.slot, record["slot"] if record["known"] else None)
+        if self.golden.senders is not None:
+            self._same("own flows", frame, self.golden.senders.own(t), self.rtl.own())
         return sent._replace(frame=taken.frames[0].data if taken.frames else b"")
 
     def receive(self, frame: bytes, t: int, now_ns: int, *, error: bool = False) -> Arrived:
@@ -148,6 +150,7 @@ class CardPair:
                 "news", frame, [] if level is None else [(slot, level)], self.rtl.told(taken.run)
             )
             self._same("count", frame, self.golden.senders.count(t), self.rtl.count())
+            self._same("own flows", frame, self.golden.senders.own(t), self.rtl.own())
         made = [wire.data for wire in taken.run.sinks["m_axis_tx"].frames]
         wanted = [] if arrived.cnp is None else [self.golden.transmit(arrived.cnp, t, now_ns).frame]
         self._same("CNP", frame, wanted, made)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = group("Count of the queue pairs that send to a device, on a device that counts them.")
+app = group("Counts of who sends to a device, and of its own flows, on a device that has them.")
 
 
 def _counting(device: str) -> "AbstractContextManager[SendersDriver]":
@@ -29,7 +29,7 @@ def _counting(device: str) -> "AbstractContextManager[SendersDriver]":
 
 @app.command()
 def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
-    """Show how many queue pairs send to the device, parameters and counters."""
+    """Show how many queue pairs send to the device, its own flows, parameters and counters."""
     with _counting(device) as counting:
         _emit(counting, json_)
 
@@ -43,6 +43,12 @@ def set_(
         bool | None,
         typer.Option(help="Shims of others are heeded: rises of their counts are news."),
     ] = None,
+    own: Annotated[
+        bool | None,
+        typer.Option(
+            help="A level counts as 0 where the device's own flows are more than half of 2**level."
+        ),
+    ] = None,
     epoch_us: Annotated[
         float | None,
         typer.Option(help="A QP counts while it sent in this epoch or the last one, µs."),
@@ -55,15 +61,18 @@ def set_(
     json_: JsonOption = False,
 ) -> None:
     """Set who counts, and what is done with the count."""
-    require_one(say=say, heed=heed, epoch_us=epoch_us, least=least, hold_us=hold_us)
+    require_one(say=say, heed=heed, own=own, epoch_us=epoch_us, least=least, hold_us=hold_us)
     with _counting(device) as counting:
-        counting.set_parameters(say=say, heed=heed, epoch_us=epoch_us, least=least, hold_us=hold_us)
+        counting.set_parameters(
+            say=say, heed=heed, own=own, epoch_us=epoch_us, least=least, hold_us=hold_us
+        )
         _emit(counting, json_)
 
 
 def _emit(counting: "SendersDriver", json_: bool) -> None:
     shown: dict[str, dict[str, Any]] = {
         "now": dataclasses.asdict(counting.count()),
+        "own": dataclasses.asdict(counting.own()),
         "parameters": dataclasses.asdict(counting.parameters()),
         "counters": counting.counters(),
     }

@@ -1,4 +1,4 @@
-"""The count of queue pairs that send to a device, in real units: parameters, count, counters."""
+"""The counts of queue pairs that send to a device, and of its own flows, in real units."""
 
 from dataclasses import dataclass
 
@@ -21,6 +21,7 @@ class SendersParameters:
 
     say: bool  #: shims that leave say the level
     heed: bool  #: levels that shims bring are heeded
+    own: bool  #: a level counts as 0 where the device's own flows are more than half of 2**level
     epoch_us: float  #: a queue pair counts while it sent in this epoch or the last
     least: int  #: bytes of a message that counts
     hold_us: float  #: a level no greater than all of this time is no news
@@ -28,7 +29,7 @@ class SendersParameters:
 
 @dataclass(frozen=True)
 class Sending:
-    """The queue pairs that send to the device now."""
+    """Queue pairs that send now."""
 
     count: int  #: queue pairs
     level: int  #: binary logarithm of it, rounded up, 0..15
@@ -54,8 +55,12 @@ class SendersDriver:
         self.registers = registers
 
     def count(self) -> Sending:
-        """Now."""
+        """Those that send to the device."""
         return Sending(**self.registers.fields("SENDERS", "COUNT"))
+
+    def own(self) -> Sending:
+        """The device's own flows."""
+        return Sending(**self.registers.fields("SENDERS", "OWN"))
 
     def parameters(self) -> SendersParameters:
         """As the device has them, in real units."""
@@ -64,6 +69,7 @@ class SendersDriver:
         return SendersParameters(
             say=bool(control["say"]),
             heed=bool(control["heed"]),
+            own=bool(control["own"]),
             epoch_us=(_SHORTEST << control["epoch"]) * tick_ps / 1e6,
             least=self.registers.fields("SENDERS", "LEAST")["least"],
             hold_us=float(
@@ -76,6 +82,7 @@ class SendersDriver:
         *,
         say: bool | None = None,
         heed: bool | None = None,
+        own: bool | None = None,
         epoch_us: float | None = None,
         least: int | None = None,
         hold_us: float | None = None,
@@ -86,7 +93,7 @@ class SendersDriver:
         ----------
         epoch_us : float
             The shortest epoch that the device has is taken that is no shorter. Another one begins
-            with a count of 0.
+            with counts of 0.
 
         Raises
         ------
@@ -95,7 +102,7 @@ class SendersDriver:
         """
         control = self.registers.fields("SENDERS", "CONTROL")
         now = dict(control)
-        for name, value in (("say", say), ("heed", heed)):
+        for name, value in (("say", say), ("heed", heed), ("own", own)):
             if value is not None:
                 control[name] = int(value)
         if epoch_us is not None:

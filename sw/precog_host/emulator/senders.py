@@ -1,4 +1,4 @@
-"""The count of senders of an emulated device: the golden one behind its register block."""
+"""The counts of senders of an emulated device: the golden ones behind their register block."""
 
 from precog_models.packet.senders import Senders, SendersConfig, level_of
 from precog_spec.registers.senders import SENDERS_EVENTS, SENDERS_PARAMETERS
@@ -10,7 +10,7 @@ __all__ = ["EmulatedSenders"]
 
 
 class EmulatedSenders:
-    """Parameters, count and counters through the registers.
+    """Parameters, counts and counters through the registers.
 
     Parameters
     ----------
@@ -30,13 +30,13 @@ class EmulatedSenders:
     def passed(self, t: int) -> None:
         """It is `t` ticks, and what came is counted."""
         self._time = t
-        count = self._senders.count(t)
-        self._file.put("SENDERS.COUNT", count=count, level=level_of(count))
+        for register, count in (("COUNT", self._senders.count(t)), ("OWN", self._senders.own(t))):
+            self._file.put(f"SENDERS.{register}", count=count, level=level_of(count))
 
     def _configure(self, _: int = 0) -> None:
         values: dict[str, int] = {}
         for register in SENDERS_PARAMETERS:
             values |= self._file.get(f"SENDERS.{register.name}")
-        say, heed = bool(values.pop("say")), bool(values.pop("heed"))
-        self._senders.config = SendersConfig(say, heed, **values)
+        say, heed, own = (bool(values.pop(name)) for name in ("say", "heed", "own"))
+        self._senders.config = SendersConfig(say, heed, own, **values)
         self.passed(self._time)

@@ -185,16 +185,17 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
     dut, golden = SendersTold(slots), Golden(slots)
     expected: list[tuple[int, int, int]] = []
     got: list[tuple[int, int, int]] = []
-    heeded = risen = 0
+    heeded = risen = outnumbered = 0
     said: list[int] = []
     levels: list[int] = []
 
     async def step(ctx: Any) -> None:
-        nonlocal heeded, risen
+        nonlocal heeded, risen, outnumbered
         if ctx.get(dut.heeded):
             heeded += 1
             levels.append(ctx.get(dut.told.level))
         risen += ctx.get(dut.risen)
+        outnumbered += ctx.get(dut.outnumbered)
         if ctx.get(dut.told_stb):
             got.append(tuple(ctx.get(dut.told[name]) for name in ("slot", "level", "t")))
         await ctx.tick()
@@ -204,11 +205,14 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
         golden.config = SendersConfig(heed=True, hold=hold)
         ctx.set(dut.hold, hold)
         for _ in range(2000):
-            heed = rng.random() < 0.9
-            golden.config = SendersConfig(heed=heed, hold=hold)
+            heed, own = rng.random() < 0.9, rng.random() < 0.5
+            golden.config = SendersConfig(heed=heed, own=own, hold=hold)
             ctx.set(dut.heed, heed)
             t = (t + rng.choice((0, 1, 900, 1024, 6000))) % _TIME
-            slot, level = rng.randrange(slots), rng.randrange(16)
+            if rng.random() < 0.2:
+                golden.sent(rng.randrange(slots), _packet(rng)._replace(opcode=1, payload=1), t)
+            ctx.set(dut.own, level_of(golden.own(t)) if own else 0)
+            slot, level = rng.randrange(slots), rng.randrange(rng.choice((4, 16)))
             kind = rng.random()
             ctx.set(dut.i_reset.valid, 0)
             ctx.set(dut.heard_stb, 0)
@@ -219,8 +223,9 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
             elif kind < 0.9:
                 ctx.set(dut.heard_stb, 1)
                 ctx.set(dut.heard, {"slot": slot, "level": level, "t": t})
-                if golden.told(slot, level, t) is not None:
-                    expected.append((slot, level, t))
+                news = golden.told(slot, level, t)
+                if news is not None:
+                    expected.append((slot, news, t))
                 if heed:
                     said.append(golden.said(slot))
             await step(ctx)
@@ -232,7 +237,8 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
     assert got == expected
     assert len(got) > 8
     assert levels == said
-    assert (heeded, risen) == (golden.heard, golden.risen)
+    assert (heeded, risen, outnumbered) == (golden.heard, golden.risen, golden.outnumbered)
+    assert outnumbered > 20
 
 
 def test_levels() -> None:

@@ -99,10 +99,43 @@ def test_a_rise_is_heard_once_and_again_after_the_hold() -> None:
 def test_another_epoch_begins_with_nobody() -> None:
     senders = Senders(2)
     senders.arrived(0, _packet(0x01), 0)
+    senders.sent(1, _packet(0x01), 0)
     senders.config = SendersConfig(least=1)
-    assert senders.count(0) == 1
+    assert senders.count(0) == senders.own(0) == 1
     senders.config = SendersConfig(epoch=2)
-    assert senders.count(0) == 0
+    assert senders.count(0) == senders.own(0) == 0
+
+
+@pytest.mark.parametrize("own", range(17))
+def test_a_level_is_0_where_the_own_flows_are_more_than_half(own: int) -> None:
+    """As simulated hosts have it: ``1 << level < 2 * own``."""
+    for level in range(16):
+        for compares in (True, False):
+            senders = Senders(16)
+            senders.config = SendersConfig(heed=True, own=compares)
+            for slot in range(own):
+                senders.sent(slot, _packet(0x01), 0)
+            assert (senders.own(0), senders.count(0)) == (own, 0)
+            zero = compares and 1 << level < 2 * own
+            told = 0 if zero else level
+            assert senders.told(0, level, 0) == (told or None)
+            assert senders.said(0) == told
+            assert senders.outnumbered == (zero and level > 0)
+
+
+def test_own_flows_are_those_of_whole_frames_to_the_wire() -> None:
+    card = Card(8, CardConfig(senders=True))
+    card.add(SLOT4, B_ADDRESS, B_QP, A_QP)
+    assert card.senders is not None
+    data = packet(bytes(64), opcode=1)
+    card.transmit(data, 5, 5, error=True)
+    card.transmit(packet(bytes(64), opcode=1, bth={"dqpn": 8}), 5, 5)  # of no queue pair
+    card.transmit(packet(opcode=0x0C, bth={}, payload=bytes(16)), 5, 5)  # asks for data
+    assert card.senders.own(5) == 0
+    card.transmit(data, 5, 5)
+    assert (card.senders.own(5), card.senders.count(5)) == (1, 0)
+    card.reset(SLOT4)
+    assert card.senders.own(5) == 0
 
 
 def test_shims_say_it_only_if_told_to() -> None:
