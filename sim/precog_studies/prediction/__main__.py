@@ -18,7 +18,7 @@ from precog_sim.commit import commit_name
 from precog_studies.kept import kept, run_key
 from precog_studies.prediction.arms import ARMS, FALSE, FORECASTS, OFF
 from precog_studies.prediction.cases import CASES, known_levels
-from precog_studies.prediction.judged import JUDGED, judged, ratios
+from precog_studies.prediction.judged import JUDGED, judged, ratios, room
 from precog_studies.prediction.page import page
 from precog_studies.prediction.runs import measure
 from precog_studies.record import finish, write_record
@@ -29,8 +29,10 @@ _CODE = (
     ("precog_sim", "network"),
     ("precog_net", ""),
     ("precog_studies", "prediction/arms.py"),
+    ("precog_studies", "prediction/bounds.py"),
     ("precog_studies", "prediction/cases.py"),
     ("precog_studies", "prediction/guesses.py"),
+    ("precog_studies", "prediction/receivers.py"),
     ("precog_studies", "prediction/runs.py"),
     ("precog_studies", "prediction/trials.py"),
     ("precog_studies", "prediction/services.py"),
@@ -73,6 +75,13 @@ def _told(case: str, arms: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[st
         for rival in (OFF, *FORECASTS)
         if rival != JUDGED and JUDGED in arms and rival in arms
     }
+    if CASES[case].job:
+        found["room"] = {name: asdict(one) for name, one in room(arms[OFF]).items()}
+        found["link"] = {
+            part: sum(run["bounds"][part] for run in arms[OFF]) / len(arms[OFF])
+            for part in ("job", "background", "idle")
+            if found["room"]
+        }
     return found
 
 

@@ -36,8 +36,7 @@ __all__ = [
 _GBPS = 100.0
 _MIN_GBPS = 0.1
 _REPEATS = 8
-#: What a run keeps: samples of all switch ports' queues.
-_DEPTHS = Record(probe_us=0.0, packets=False, depth_us=5.0)
+_SAMPLE_US = 5.0  # from one sample of queues to the next
 TAUGHT = (1001, 1002, 1003)  #: seeds of what is learnt beforehand: the prior, whom to trust
 INCAST = ANSWER  #: class of flows that come at once
 BACKGROUND = ("websearch", MESSAGE)
@@ -209,13 +208,19 @@ def closed_loop(
     return loop_of(CASES[name], known_levels(name), arm, seed, predictor)
 
 
+def _kept(case: Case) -> Record:
+    """Samples of queues and arrivals, all through the longest run."""
+    rows = round(case.stop_ms * 1e3 / _SAMPLE_US) + 1
+    return Record(packets=False, depth_us=_SAMPLE_US, probe_us=_SAMPLE_US, probes=rows)
+
+
 def loop_of(
     case: Case,
     levels: dict[str, int],
     arm: Arm,
     seed: int,
     predictor: Predictor | None = None,
-    record: Record = _DEPTHS,
+    record: Record | None = None,
 ) -> tuple[Result, Traffic, int]:
     """One run; and how many guesses were still moving in its last repetition.
 
@@ -231,8 +236,8 @@ def loop_of(
     arm : Arm
     seed : int
     predictor : callable, optional
-    record : Record
-        What is kept.
+    record : Record, optional
+        What is kept; by default samples of all switch ports' queues, and traces of the receivers'.
     """
     network = _network(case.network)
     traffic = case.draw(seed, network.hosts)
@@ -252,7 +257,7 @@ def loop_of(
             replace(scenario, hints=heeded),
             replace(law(arm.law), start_gbps=start),
             seed=seed,
-            record=record,
+            record=record or _kept(case),
         )
 
     result = once(hints)

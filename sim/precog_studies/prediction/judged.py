@@ -9,7 +9,19 @@ from numpy.typing import NDArray
 
 from precog_studies.prediction.arms import FALSE, OFF
 
-__all__ = ["FIGURES", "GOALS", "JUDGED", "NO_HARM", "SHOWN", "Goal", "Ratio", "judged", "ratios"]
+__all__ = [
+    "BOUNDS",
+    "FIGURES",
+    "GOALS",
+    "JUDGED",
+    "NO_HARM",
+    "SHOWN",
+    "Goal",
+    "Ratio",
+    "judged",
+    "ratios",
+    "room",
+]
 
 JUDGED = "lstm"  #: the forecast that must be better than the others
 _DRAWS = 2000
@@ -35,6 +47,7 @@ FIGURES: dict[str, tuple[str, str, Callable[[_Runs], float]]] = {
     "queue_max": ("largest queue, KB", "queue_max_kb", _mean("queue_max_kb")),
     "queue_p999": ("queues p99.9, KB", "queue_p999_kb", _mean("queue_p999_kb")),
     "queue_p99": ("queues p99, KB", "queue_p99_kb", _mean("queue_p99_kb")),
+    "receiver_p99": ("receivers' queues p99, KB", "receiver_p99_kb", _mean("receiver_p99_kb")),
     "small_p99": ("p99, < 30 KB", "background", _pooled("small", 0.99)),
     "small": ("mean, < 30 KB", "background", _pooled("small", None)),
     "middle": ("mean, 30–300 KB", "background", _pooled("middle", None)),
@@ -45,6 +58,9 @@ FIGURES: dict[str, tuple[str, str, Callable[[_Runs], float]]] = {
     "incast_last": ("incast last, µs", "incast_last_us", _mean("incast_last_us")),
     "job": ("job, µs", "job_us", _mean("job_us")),
 }
+
+#: Bounds of a job's completion, by their names in `bounds.Bounds`.
+BOUNDS = {"alone": "the job alone", "shared": "the job, and the background's bytes"}
 
 
 def _has(run: Mapping[str, Any], needed: str) -> bool:
@@ -73,6 +89,18 @@ def _over(after: float, before: float) -> float:
     return after / before if before > 0 else float(after > 0) + 1.0
 
 
+def _drawn(
+    before: Callable[[Sequence[int]], float], after: Callable[[Sequence[int]], float], count: int
+) -> Ratio:
+    """The quotient of two figures of the same of `count` seeds."""
+    rng = np.random.default_rng(1)
+    draws: NDArray[np.int64] = rng.integers(0, count, (_DRAWS, count))
+    again = [_over(after(draw), before(draw)) for draw in draws.tolist()]
+    low, high = np.quantile(again, [0.025, 0.975])
+    first, second = before(range(count)), after(range(count))
+    return Ratio(first, second, _over(second, first), float(low), float(high))
+
+
 def ratios(before: _Runs, after: _Runs) -> dict[str, Ratio]:
     """All figures that the runs have, paired by their places.
 
@@ -86,20 +114,29 @@ def ratios(before: _Runs, after: _Runs) -> dict[str, Ratio]:
             f"runs must be two or more, the same number in both arms, not {len(before)} and "
             f"{len(after)}"
         )
-    rng = np.random.default_rng(1)
-    draws: NDArray[np.int64] = rng.integers(0, len(before), (_DRAWS, len(before)))
-    found = {}
-    for name, (_, needed, value) in FIGURES.items():
-        if not _has(before[0], needed):
-            continue
-        again = [
-            _over(value([after[k] for k in draw]), value([before[k] for k in draw]))
-            for draw in draws.tolist()
-        ]
-        low, high = np.quantile(again, [0.025, 0.975])
-        first, second = value(before), value(after)
-        found[name] = Ratio(first, second, _over(second, first), float(low), float(high))
-    return found
+
+    def of(runs: _Runs, value: Callable[[_Runs], float]) -> Callable[[Sequence[int]], float]:
+        return lambda places: value([runs[k] for k in places])
+
+    return {
+        name: _drawn(of(before, value), of(after, value), len(before))
+        for name, (_, needed, value) in FIGURES.items()
+        if _has(before[0], needed)
+    }
+
+
+def room(runs: _Runs) -> dict[str, Ratio]:
+    """The job's completion over each of its `bounds`; none if some run has no bounds."""
+    if any(run.get("bounds") is None for run in runs):
+        return {}
+
+    def job(places: Sequence[int]) -> float:
+        return float(np.mean([runs[k]["job_us"] for k in places]))
+
+    def bound(name: str) -> Callable[[Sequence[int]], float]:
+        return lambda places: float(np.mean([runs[k]["bounds"][name] for k in places]))
+
+    return {name: _drawn(bound(name), job, len(runs)) for name in BOUNDS}
 
 
 @dataclass(frozen=True)
@@ -121,6 +158,7 @@ GOALS: dict[str, tuple[Goal, ...]] = {
         Goal("queue_max", 0.5),
         Goal("queue_p999", 0.5),
         Goal("queue_p99", 0.5),
+        Goal("receiver_p99", 0.5),
         Goal("small_p99", 0.8),
         Goal("incast_p99", 1.0),
         Goal("incast_last", 1.0),

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from precog_studies.prediction.arms import ARMS, FALSE, OFF
-from precog_studies.prediction.judged import FIGURES, GOALS, NO_HARM
+from precog_studies.prediction.judged import BOUNDS, FIGURES, GOALS, NO_HARM
 
-__all__ = ["against", "page"]
+__all__ = ["against", "page", "rooms"]
 
 _TOP = """# Predictions of a receiver's load, in the closed loop
 
@@ -25,8 +25,10 @@ The arms differ in who knows what, and when. Each has the seeds of `off`, lockst
 prediction. A cell is the figure, and in brackets its ratio to `off` with the 95 % interval:
 {seeds} paired seeds, drawn again 2000 times. Percentiles are of all seeds' flows together.
 Slowdown is over the time alone in the network. Queues are those of all switch ports, sampled each
-5 µs; 99 % of them are near empty, so p99.9 is given, too. Background flows are web search, in
-`services` single messages of workers, too; every case runs until all flows are done.
+5 µs; 99 % of them are near empty, so p99.9 is given, too. Receivers' queues are those of the last
+hops to the incasts' receivers, sampled each 5 µs while an incast flow to that receiver is under
+way, all receivers of a run together. Figures of queues are means over seeds. Background flows are
+web search, in `services` single messages of workers, too; every case runs until all flows are done.
 What was tried on the way is in [its own page](prediction_tried.md).
 """
 _DEFINED = """
@@ -43,6 +45,13 @@ _DEFINED = """
 * Lies are of all receivers; of `liars`, of four of 64. Guesses replace the prior.
 """
 
+_BOUNDED = (
+    "No law beats the first bound: a host's link takes all of the job's packets at line rate, and",
+    "a chain of flows that wait for each other takes the sum of their times alone. The second one",
+    "holds for laws that leave the background's bytes as they are under `off`: the link carries",
+    "those that had arrived by then, too. Means over seeds; the interval is that of the ratios.",
+)
+
 
 def page(said: Mapping[str, Any], record: str) -> str:
     """Goals and misses, then a table for each case."""
@@ -54,7 +63,7 @@ def page(said: Mapping[str, Any], record: str) -> str:
     used = list(dict.fromkeys(arm for case in cases.values() for arm in case["arms"]))
     lines = [top, "| arm | what is known |", "| --- | --- |"]
     lines += [f"| `{arm}` | {arms[arm].title} |" for arm in used]
-    lines += [_DEFINED, *_goals(cases), *against(cases), *_harm(cases)]
+    lines += [_DEFINED, *_goals(cases), *rooms(cases), *against(cases), *_harm(cases)]
     for case in cases.values():
         lines += _table(case)
     return "\n".join(lines)
@@ -71,6 +80,8 @@ def _goals(cases: Mapping[str, Any]) -> list[str]:
     ]
     for name, case in cases.items():
         for goal in GOALS[name]:
+            if goal.figure not in case["arms"][OFF]["figures"]:
+                continue  # the record is older than the figure
             cells = [
                 _ratio(case["arms"][arm], goal.figure) if arm in case["arms"] else ""
                 for arm in meant
@@ -92,6 +103,34 @@ def _goals(cases: Mapping[str, Any]) -> list[str]:
 def _ratio(arm: Mapping[str, Any], figure: str) -> str:
     text = f"{arm['figures'][figure]['ratio']:.3g}"
     return text if arm["met"][figure] else f"**{text}**"
+
+
+def rooms(cases: Mapping[str, Any]) -> list[str]:
+    """How far the jobs are from what no law can beat."""
+    asked = {name: case for name, case in cases.items() if case.get("room")}
+    if not asked:
+        return []
+    lines = ["## How soon a job could end", "", *_BOUNDED, ""]
+    lines += ["| case | bound | µs | `off` over it | least ratio to `off` |"]
+    lines += ["|" + " --- |" * 5]
+    for name, case in asked.items():
+        for bound, one in case["room"].items():
+            told = f"{one['ratio']:.2f} ({one['low']:.2f}–{one['high']:.2f})"
+            lines.append(
+                f"| {name} | {BOUNDS[bound]} | {one['before']:.0f} | {told} | "
+                f"{1 / one['ratio']:.2f} |"
+            )
+    lines.append("")
+    for name, case in asked.items():
+        goal = next(goal.most for goal in GOALS[name] if goal.figure == "job")
+        within = [bound for bound, one in case["room"].items() if 1 / one["ratio"] <= goal]
+        verdict = "both bounds leave" if len(within) == len(BOUNDS) else "not every bound leaves"
+        link = ", ".join(f"{part} {us:.0f}" for part, us in case["link"].items())
+        lines.append(
+            f"* `{name}`: {verdict} room for the goal of {goal:g}. "
+            f"The link to the receiver that ends last, µs of `off`: {link}."
+        )
+    return [*lines, ""]
 
 
 def against(cases: Mapping[str, Any]) -> list[str]:

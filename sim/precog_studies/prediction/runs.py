@@ -1,5 +1,6 @@
 """The figures of one run."""
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,9 @@ from numpy.typing import NDArray
 
 from precog_sim.network import Result
 from precog_studies.prediction.arms import ARMS, FALSE, Arm
+from precog_studies.prediction.bounds import job_bounds
 from precog_studies.prediction.cases import BACKGROUND, CASES, INCAST, Case, closed_loop
+from precog_studies.prediction.receivers import receiver_queues
 from precog_studies.prediction.starts.predictors import Predictor, predictors
 from precog_studies.prediction.trials import ENOUGH, skill
 
@@ -69,7 +72,10 @@ def _figures(result: Result, kind: NDArray[np.str_], case: Case) -> dict[str, An
         found["incast_p99_us"] = float(np.percentile(fct, 99))
         found["incast_mean_us"] = float(fct.mean())
         found["incast_last_us"] = float(fct.max())
+        waiting = receiver_queues(result, cast)
+        found["receiver_p99_kb"] = float(np.percentile(waiting, 99)) * 1e-3
     if case.job:
         mine = kind == case.job
         found["job_us"] = float(end[mine].max() - started[mine].min())
+        found["bounds"] = asdict(job_bounds(result, mine)) if result.finished else None
     return found
