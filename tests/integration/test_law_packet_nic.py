@@ -336,6 +336,28 @@ def test_timely_and_dcqcn_hear_the_wire(pair: Pair, scored: bool, seed: int) -> 
     assert any(later > sooner for sooner, later in pairwise(rates[2]))
 
 
+def test_a_cnp_that_arrives_is_an_event(pair: Pair) -> None:
+    """It cuts the rate, though the NIC makes none itself."""
+    arm(pair.rtl, pair.golden)
+    made = compile_law(load("dcqcn"))
+    for device in (pair.rtl, pair.golden):
+        assert device.law is not None
+        device.law.load(made.program, made.law.integers("paper", TICK_PS), slot=0)
+        device.law.configure(timer_ticks=0)
+        device.qp(1).configure(preset="precog", enable=True, algorithm="dcqcn", init_gbps=40.0)
+    golden = pair.emulator.nic
+    cnp = packet(opcode=0x81, back=True, bth={"dqpn": A_QP + 1}, payload=bytes(16))
+    run = pair.nic.run(rx=[Wire(cnp)], settle=2000)
+    assert [wire.data for wire in run.sinks["m_axis_rx"].frames] == [cnp]
+    events = pair.nic.events(run)
+    assert [(kind, qp) for kind, qp, _, _ in events] == [(EventKind.CNP, 1)]
+    before = golden.configuration(1)["init_rate"]
+    expected = [golden.happen(*event) for event in events]
+    assert pair.nic.decisions(run) == [tuple(decision) for decision in expected if decision]
+    assert expected[0] is not None
+    assert expected[0].rate < before
+
+
 def test_time_passes_for_programs(pair: Pair) -> None:
     """LAW.TIMER has each queue pair told four times in its period: it raises dcqcn's rate."""
     arm(pair.rtl, pair.golden)

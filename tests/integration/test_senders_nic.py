@@ -2,27 +2,25 @@
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
 from precog_host.driver.senders import SendersDriver
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.senders import SendersConfig
-from precog_spec.config import PRESETS
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, mutate, packet
-from .packet_bench import TICK_PS, Pair, check_registers, open_pair, same_numbers
+from .packet_bench import TICK_PS, Pair, open_pair, same_numbers
+from .test_law_packet_nic import CONFIG
 
-pytestmark = pytest.mark.xdist_group("senders-nic")
+pytestmark = pytest.mark.xdist_group("law_packet_nic")
 
-_CONFIG = replace(PRESETS["tiny"], width=64, laws=False, ecc=False, senders=True)
 _EPOCH_TICKS = 1 << 16
 
 
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    with open_pair(_CONFIG) as opened:
+    with open_pair(CONFIG) as opened:
         for path in opened.paths():
             for slot in range(4):
                 path.bind(slot, "10.1.200.77", remote_qp=B_QP + slot, local_qp=A_QP + slot)
@@ -95,7 +93,3 @@ def test_packets_count_and_say_so(pair: Pair, seed: int) -> None:
     assert counters["risen"] >= 3
     assert counters["outnumbered"] > 0
     _same(pair)
-
-
-def test_registers(seed: int) -> None:
-    check_registers(_CONFIG, TICK_PS, seed)
