@@ -101,14 +101,14 @@ def test_samples_reach_the_ends_of_the_format(seed: int) -> None:
     ("config", "decisions"),
     [
         pytest.param(TINY, 20_000, id="tiny", marks=pytest.mark.xdist_group("tiny")),
-        pytest.param(PRESETS["lanes64"], 20_000, id="lanes64"),
-        pytest.param(replace(TINY, laws=False, ecc=False, micro=True), 5_000, id="micro"),
+        pytest.param(PRESETS["lanes64"], 10_000, id="lanes64"),
+        pytest.param(replace(TINY, laws=False, ecc=False, micro=True), 2_500, id="micro"),
     ],
 )
 def test_rtl_equals_golden(config: NicConfig, decisions: int, seed: int) -> None:
     campaign = Campaign(config, seed)
     while campaign.result.decisions < decisions:
-        campaign.batch(5_000)
+        campaign.batch(2_500)
     campaign.close()
     assert campaign.result.mismatches == 0, campaign.result.first
     assert campaign.result.predictions > 0

@@ -149,9 +149,9 @@ def test_words_that_flip_under_traffic(cores: int, seed: int, volume: int) -> No
     if cores > 1 and volume == 1:
         pytest.skip("only with --volume: another library")
     bench = GuardedBench(_config(cores), _LAWS, 1000, Random(seed), 0.1)
-    _traffic(bench, 600 * volume, collide=True)
+    _traffic(bench, 300 * volume, collide=True)
     bench.run(_library(cores))
-    assert bench.decided == 600 * volume
+    assert bench.decided == 300 * volume
     assert bench.held == bench.unit.held() > 0
     assert bench.singles > 20
     assert bench.found["injected"] == bench.singles + 1
