@@ -14,6 +14,12 @@ from .jobs import SMALL
 from .windows import telemetry
 
 
+@pytest.fixture
+def unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link whose router does not answer is given up after 0.2 s, not 4."""
+    monkeypatch.setattr("precog_fleet.uplink._CONNECT_MS", 200)
+
+
 @pytest.fixture(scope="session")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folders of telemetry, one a host."""

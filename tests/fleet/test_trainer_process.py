@@ -14,6 +14,7 @@ from precog_fleet.places import BusyError
 from precog_fleet.rollouts import Stages
 from precog_fleet.trainer_process import TrainerNode, ask_for_rollback
 
+pytestmark = pytest.mark.usefixtures("unreachable")
 ROUTER = "tls/127.0.0.1:9"  # no server listens there
 ONE = bytes([1]) * 32
 

@@ -3,6 +3,8 @@
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from precog_fleet.agent_process import AgentProcess
 from precog_fleet.practice import PRACTICE_URI
 from precog_fleet.watching import Watch
@@ -35,6 +37,7 @@ class Unplugged:
         pass
 
 
+@pytest.mark.usefixtures("unreachable")
 def test_a_card_that_is_pulled_out_and_put_back(tmp_path: Path) -> None:
     transport = Unplugged(open_emulator(PRACTICE_URI.partition(":")[2]))
     said: list[str] = []
