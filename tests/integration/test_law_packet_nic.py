@@ -241,6 +241,37 @@ def test_a_receiver_s_word_of_n_cuts_lockstep_hints(pair: Pair) -> None:
     same(pair)
 
 
+def test_a_belief_is_heard_before_the_first_packet(pair: Pair) -> None:
+    """Programs and the card hold it until the receiver's first word, whatever that says."""
+    arm(pair.rtl, pair.golden, slots=HINTED, init_gbps=100.0)
+    peer = Card(4, CardConfig(tick_ps=TICK_PS, senders=True))
+    for slot in range(4):
+        peer.add(slot, A_ADDRESS, A_QP + slot, B_QP + slot)
+    pair.nic.watches = True
+    for heeds in (False, True):
+        for device in (pair.rtl, pair.golden):
+            assert device.senders is not None
+            device.senders.set_parameters(heed=heeds)
+            device.senders.believe(1, 3)
+        missed, run = pair.nic.missed(), pair.nic.run(settle=_APART)
+        events = [row for made in (missed, run) for row in pair.nic.events(made)]
+        word = LEVEL_ALONE | 3 << SENDERS_AT
+        assert [(row[0], row[1], row[3]) for row in events] == [(EventKind.SCORE, 1, word)] * heeds
+        decisions = [row for made in (missed, run) for row in pair.nic.decisions(made)]
+        assert pair.emulator.packets is not None
+        assert decisions == [tuple(row) for row in pair.emulator.packets.decided.tolist()]
+    believed = pair.golden.qp(1).status()
+    pair.nic.watches = False
+    for psn, news in ((0, [LEVEL_ALONE]), (1, [])):
+        frame = packet(bytes(1000), psn=psn, bth={"ackreq": 1, "dqpn": B_QP + 1})
+        peer.receive(pair.transmit(frame, settle=_APART), 20, 0)
+        pair.receive(peer.transmit(answer(1, psn), 20, 0).frame, settle=_APART)
+        run = pair.nic.last
+        assert [row[3] for row in pair.nic.events(run) if row[0] == EventKind.SCORE] == news
+    assert pair.golden.qp(1).status().window_bytes > believed.window_bytes
+    same(pair)
+
+
 def test_back_to_back(pair: Pair, seed: int) -> None:
     """ACKs at line rate: what waits is merged, no byte is lost, each decision is the golden one."""
     rng = random.Random(seed)

@@ -279,6 +279,9 @@ RUNS: dict[str, Run] = {
             "hold_us": "--hold-us 1e9",
         },
     ),
+    "packet senders believe": Run(
+        {"slot": "2", "level": "3"}, {"slot": "99", "level": "16"}, changes=False
+    ),
     "packet wire show": Run({"slots": "1"}, {"slots": "1 99"}, changes=False),
     "packet wire set": Run(
         {"hold": "--no-hold", "limit": "--limit 9", "expiry": "--expiry 1000", "quota": ""},

@@ -140,6 +140,31 @@ def test_a_level_counts_as_0_where_the_own_flows_are_more_than_half() -> None:
     assert senders.own() == Sending(0, 0)
 
 
+def test_a_believed_level_is_replaced_by_the_first_word() -> None:
+    emulator, _, senders = _device()
+    assert emulator.packets is not None
+    golden = emulator.packets.card.senders
+    assert golden is not None
+    senders.believe(1, 3)
+    assert golden.said(1) == 0  # not heeded
+    senders.set_parameters(heed=True)
+    senders.believe(1, 3)
+    assert golden.said(1) == 3
+    for wrong, message in (
+        ((4, 3), r"slot must be in 0\.\.3, not 4"),
+        ((1, 16), r"level must be in 0\.\.15, not 16"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            senders.believe(*wrong)
+    senders.registers.write_fields("SENDERS", "BELIEF", qp=5, level=7)  # there is no such slot
+    assert [golden.said(slot) for slot in range(4)] == [0, 3, 0, 0]
+    peer = Card(4, CardConfig(senders=True))
+    peer.add(1, A_ADDRESS, A_QP + 1, B_QP + 1)
+    answer = peer.transmit(_data(1), 7, 7).frame
+    assert emulator.packets.receive(answer, 9).senders == 0
+    assert golden.said(1) == 0
+
+
 def test_a_device_without_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     with Device.open("emu:width=64") as device:
         assert device.senders is None
@@ -177,5 +202,6 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
         "least": 9,
         "hold_us": 30.0,
     }
+    assert _run("packet", "senders", "believe", "1", "2", "-d", _URI) == 0
     assert _run("packet", "senders", "show", "-d", _URI) == 0
     assert "epoch_us" in capsys.readouterr().out

@@ -15,7 +15,7 @@ _STATE = {"show", "set", "add", "del", "clear"}
 #: Verbs of acts, which leave files, run for a while, or do something once.
 _ACTS = {
     *("serve", "monitor", "load", "train", "quantize", "distill", "fit-queues", "import", "export"),
-    *("save", "reset", "scrub", "inject", "raise", "kick", "read"),
+    *("save", "reset", "scrub", "inject", "raise", "kick", "read", "believe"),
     *("compile", "check", "trace", "follow", "list"),
 }
 _FULL = (

@@ -1,6 +1,6 @@
-"""The block SENDERS, wired: parameters, counts and counters between bank and card."""
+"""The block SENDERS, wired: parameters, beliefs, counts and counters between bank and card."""
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Signal
 
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counter_table import CounterTables
@@ -10,8 +10,8 @@ from precog_spec.registers.senders import SENDERS_EVENTS, SENDERS_PARAMETERS
 __all__ = ["attach"]
 
 
-def attach(m: Module, bank: RegisterBank, tables: CounterTables, card: Card) -> None:
-    """Put parameters and counters between a bank and a card.
+def attach(m: Module, bank: RegisterBank, tables: CounterTables, card: Card, *, slots: int) -> None:
+    """Put parameters, beliefs and counters between a bank and a card.
 
     Parameters
     ----------
@@ -22,11 +22,25 @@ def attach(m: Module, bank: RegisterBank, tables: CounterTables, card: Card) -> 
     tables : CounterTables
     card : Card
         With `senders`.
+    slots : int
+        QP slots.
     """
     for register in SENDERS_PARAMETERS:
         for field in register.fields:
             value = getattr(bank, port("senders", register.name, field.name))
             m.d.comb += card.registers.senders[field.name].eq(value)
+    belief = card.i_belief
+    waits = Signal(name="belief_waits")
+    m.d.comb += belief.valid.eq(waits)
+    with m.If(bank.senders_belief_stb):
+        # Shims and scores have two beats or more: it is taken before the host can write again.
+        m.d.sync += [
+            waits.eq(bank.senders_belief_qp < slots),
+            belief.payload.slot.eq(bank.senders_belief_qp),
+            belief.payload.level.eq(bank.senders_belief_level),
+        ]
+    with m.Elif(belief.ready):
+        m.d.sync += waits.eq(0)
     events = {
         "joined": card.joined,
         "heard": card.heeded,

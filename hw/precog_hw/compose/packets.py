@@ -30,7 +30,7 @@ def packets(parts: Parts) -> stream.Interface:
     copy = wire.i_table if wire is not None else None
     emptied = attach(m, parts.bank, card, config, parts.tables, tick_ps=parts.tick_ps, copy=copy)
     if config.senders:
-        senders_adapter.attach(m, parts.bank, parts.tables, card)
+        senders_adapter.attach(m, parts.bank, parts.tables, card, slots=config.qps)
     if config.receiver:
         emptied &= _receives(parts)
     tx = card.i_tx
@@ -151,9 +151,11 @@ def _packet_events(parts: Parts) -> stream.Interface:
         bounds = [0, *accumulate(len(value) for value in heard)]
         heard = tuple(late[start:end] for start, end in pairwise(bounds))
     if hears_levels(parts.config):
+        stb, slot, score = heard
+        heard = stb, Mux(card.told_stb, card.told.slot, slot), score  # a belief is no packet's
         m.d.comb += [
             scores.news.eq(card.told_stb),
-            scores.level.eq(Mux(card.heeded, card.told.level, 0)),
+            scores.level.eq(Mux(card.heeded | card.told_stb, card.told.level, 0)),
         ]
     names = ("heard", "heard_slot", "heard_score")
     m.d.comb += [getattr(scores, n).eq(value) for n, value in zip(names, heard, strict=True)]

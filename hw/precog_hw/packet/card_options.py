@@ -22,7 +22,7 @@ from .layouts import CARD_CONFIG, LENGTH_BITS
 from .qp_lookup import cell_layout, table_access_layout
 from .rx_path import RxPath
 from .senders import LEVEL
-from .senders_told import told_layout
+from .senders_told import belief_layout, told_layout
 
 __all__ = ["ANSWERED", "MIN_TICK_PS", "REFUSED", "CardOptions"]
 
@@ -98,6 +98,7 @@ class CardOptions:
             "count": Out(range(self.slots + 1)),
             "level": Out(LEVEL),
             "joined": Out(1),
+            "i_belief": In(stream.Signature(belief_layout(self.slots))),
             "own_count": Out(range(self.slots + 1)),
             "own_level": Out(LEVEL),
             "heeded": Out(1),

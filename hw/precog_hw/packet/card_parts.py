@@ -95,6 +95,10 @@ def attach_senders(
         tx.senders.eq(Mux(registers.say, senders.level, 0)),
         told.heed.eq(registers.heed),
         told.hold.eq(registers.hold),
+        # A score has its queue pair's level with it, so that a belief has a cycle of its own.
+        told.i_belief.payload.eq(card.i_belief.payload),
+        told.i_belief.valid.eq(card.i_belief.valid & ~collector.commit.score.valid),
+        card.i_belief.ready.eq(told.i_belief.ready & ~collector.commit.score.valid),
         told.own.eq(Mux(registers.own, own.level, 0)),
         told.heard_stb.eq(brought.valid),
         told.heard.slot.eq(collector.commit.slot),

@@ -74,6 +74,8 @@ class CardPorts(wiring.Component):
         With `senders`: of `Senders`.
     own_count, own_level : Out
         As above, of the card's own flows.
+    i_belief : In(stream.Signature(belief_layout(slots)))
+        As above: host, of `SendersTold`. Waits for a cycle without a score, too.
     heeded, told_stb, risen, outnumbered, told : Out
         With `senders`: of `SendersTold`.
     """

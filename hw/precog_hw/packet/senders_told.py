@@ -1,9 +1,9 @@
-"""Which levels that shims bring are news to a queue pair's law.
+"""Which levels that shims bring, or the host believes, are news to a queue pair's law.
 
-The gateware of `precog_models.packet.senders.Senders.told`.
+The gateware of `precog_models.packet.senders.Senders.told` and `believe`.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,10 +14,16 @@ from precog_spec.frames.cps import HOLD_STEP
 
 from .senders import LEVEL
 
-__all__ = ["SendersTold", "told_layout"]
+__all__ = ["SendersTold", "belief_layout", "told_layout"]
 
 _TIME_BITS = Fmt.TIME.width - HOLD_STEP
-_ROW = data.StructLayout({"level": LEVEL, "time": unsigned(_TIME_BITS)})
+_ROW = data.StructLayout(
+    {
+        "level": LEVEL,
+        "time": unsigned(_TIME_BITS),
+        "believed": 1,  # by the host; the next shim's level replaces it
+    }
+)
 
 
 def told_layout(slots: int) -> data.StructLayout:
@@ -29,6 +35,11 @@ def told_layout(slots: int) -> data.StructLayout:
             "t": unsigned(Fmt.TIME.width),  # ticks
         }
     )
+
+
+def belief_layout(slots: int) -> data.StructLayout:
+    """A level of a queue pair that the host believes."""
+    return data.StructLayout({"slot": unsigned((slots - 1).bit_length()), "level": LEVEL})
 
 
 class SendersTold(wiring.Component):
@@ -43,7 +54,7 @@ class SendersTold(wiring.Component):
     A level counts as 0 if that of the card's own flows is no less: they are more than half of
     2**level then, and its own link holds them back.
 
-    Latency: 3 cycles. Throughput: a shim in each cycle. Cost: `RowUpdate` of 34 bits.
+    Latency: 3 cycles. Throughput: a shim in each cycle. Cost: `RowUpdate` of 35 bits.
 
     Parameters
     ----------
@@ -62,10 +73,12 @@ class SendersTold(wiring.Component):
         A shim that may have an effect.
     i_reset : In(stream.Signature(range(slots)))
         Host: forget the slot. Waits for a cycle without a shim.
+    i_belief : In(stream.Signature(belief_layout(slots)))
+        Host: it believes a level, with `heed`. Waits for a cycle without a shim and a reset.
     heeded : Out(1)
         Strobe: a shim was looked at.
     told : Out(told_layout(slots))
-        With it, the level in force.
+        With it, the level in force; its time is a shim's.
     told_stb, risen : Out(1)
         With it: that is another than before; it is greater.
     outnumbered : Out(1)
@@ -73,6 +86,7 @@ class SendersTold(wiring.Component):
     """
 
     i_reset: stream.Interface
+    i_belief: stream.Interface
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
@@ -84,6 +98,7 @@ class SendersTold(wiring.Component):
                 "heard_stb": In(1),
                 "heard": In(told_layout(slots)),
                 "i_reset": In(stream.Signature(range(slots))),
+                "i_belief": In(stream.Signature(belief_layout(slots))),
                 "told_stb": Out(1),
                 "risen": Out(1),
                 "outnumbered": Out(1),
@@ -95,12 +110,14 @@ class SendersTold(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         change = data.StructLayout(
-            {"resets": 1, "outnumbered": 1, "level": LEVEL, "t": Fmt.TIME.width}
+            {"resets": 1, "believes": 1, "outnumbered": 1, "level": LEVEL, "t": Fmt.TIME.width}
         )
         m.submodules.rows = rows = RowUpdate(_ROW, self._slots)
         m.submodules.waits = waits = DelayLine(change, RowUpdate.CYCLES)
         heeds, old, new = self.heard_stb & self.heed, rows.old, rows.new
+        belief, believes = self.i_belief.payload, Signal()
         of = waits.o
+        level = Signal(LEVEL)
         time = Signal(_TIME_BITS)
         since = Signal(_TIME_BITS)
         shim = Signal()
@@ -109,27 +126,37 @@ class SendersTold(wiring.Component):
         outnumbered = Signal()
         m.d.comb += [
             self.i_reset.ready.eq(~heeds),
-            rows.i_stb.eq(heeds | self.i_reset.valid),
-            rows.i_row.eq(Mux(heeds, self.heard.slot, self.i_reset.payload)),
-            waits.i.resets.eq(~heeds),
-            outnumbered.eq((self.heard.level != 0) & (self.own >= self.heard.level)),
+            self.i_belief.ready.eq(~heeds & ~self.i_reset.valid),
+            believes.eq(self.i_belief.valid & self.i_belief.ready & self.heed),
+            rows.i_stb.eq(heeds | self.i_reset.valid | believes),
+            rows.i_row.eq(
+                Mux(heeds, self.heard.slot, Mux(believes, belief.slot, self.i_reset.payload))
+            ),
+            waits.i.resets.eq(~heeds & ~believes),
+            waits.i.believes.eq(believes),
+            level.eq(Mux(heeds, self.heard.level, belief.level)),
+            outnumbered.eq((level != 0) & (self.own >= level)),
             waits.i.outnumbered.eq(outnumbered),
-            waits.i.level.eq(Mux(outnumbered, 0, self.heard.level)),
+            waits.i.level.eq(Mux(outnumbered, 0, level)),
             waits.i.t.eq(self.heard.t),
             time.eq(of.t >> HOLD_STEP),
             since.eq(time - old.time),
-            shim.eq(rows.stb & ~of.resets),
+            shim.eq(rows.stb & ~of.resets & ~of.believes),
             rises.eq(of.level > old.level),
-            expires.eq(since > (self.hold >> HOLD_STEP)),
-            new.eq(Mux(rises | expires, Cat(of.level, time), old)),
+            expires.eq(old.believed | of.believes | (since > (self.hold >> HOLD_STEP))),
+            new.eq(old),
             self.heeded.eq(shim),
-            self.told_stb.eq(shim & (rises | (expires & (of.level != old.level)))),
+            self.told_stb.eq(rows.stb & ~of.resets & (rises | (expires & (of.level != old.level)))),
             self.risen.eq(shim & rises),
             self.outnumbered.eq(shim & of.outnumbered),
             self.told.slot.eq(rows.row),
-            self.told.level.eq(Mux(rises | expires, of.level, old.level)),
+            self.told.level.eq(new.level),
             self.told.t.eq(of.t),
         ]
+        with m.If(rises | expires):
+            m.d.comb += [new.level.eq(of.level), new.believed.eq(of.believes)]
+            with m.If(~of.believes):
+                m.d.comb += new.time.eq(time)
         with m.If(of.resets):
             m.d.comb += new.eq(0)
         return m

@@ -59,7 +59,8 @@ class ScoreEvents(wiring.Component):
     heard, heard_slot, heard_score : In
         A packet of a known queue pair has brought a score; above it, a `ScoreCommand`.
     news, level : In
-        With `hears_levels`: a packet of `heard_slot` has brought a new level; the one in force.
+        With `hears_levels`: a packet of `heard_slot` has brought a new level, or the host believes
+        one; the one in force.
     now : In(40)
         Ticks.
     command_stb, command : In

@@ -8,6 +8,7 @@
     level of a shim ─► 0 if more than half as many are the card's own
                        └─► more than all of the queue pair's in the last HOLD, or less than these?
                            └─► its law hears of it
+    level that the host believes ─► its law hears of it; the first shim's replaces it
 
 An incast is over before one of its senders has seen its queue; the receiver sees all of them after
 a packet each. What it says may cut a rate, so that shims are heeded as their scores are: of a known
@@ -21,6 +22,7 @@ A message that its RETH announces as short does not count: its sender has nothin
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from precog_spec.contract import Fmt
 from precog_spec.frames.cps import EPOCH_LEAST, HOLD_STEP, LEVEL_MAX
@@ -60,6 +62,17 @@ class SendersConfig:
 def level_of(count: int) -> int:
     """Binary logarithm of a number of queue pairs, rounded up; 15 at most."""
     return min(max(count - 1, 0).bit_length(), LEVEL_MAX)
+
+
+class _Said(NamedTuple):
+    """The greatest level of a queue pair's shims, and when it came; or one that is believed."""
+
+    level: int
+    time: int  # steps of HOLD
+    believed: bool = False
+
+
+_NOTHING = _Said(0, 0)
 
 
 class SenderCount:
@@ -148,7 +161,7 @@ class Senders:
         self._config = SendersConfig()
         self.heard = self.risen = self.outnumbered = 0
         self._senders, self._flows = SenderCount(slots), SenderCount(slots)
-        self._said = [(0, 0)] * slots  # level, time
+        self._said = [_NOTHING] * slots
 
     @property
     def joined(self) -> int:
@@ -199,24 +212,44 @@ class Senders:
         if not self._config.heed:
             return None
         self.heard += 1
-        if self._config.own and 0 < level <= level_of(self.own(t)):  # 2**level < 2 * own
+        if self._is_outnumbered(level, t):
             self.outnumbered += 1
             level = 0
-        said, at = self._said[slot]
+        was = self._said[slot]
         time = (t & Fmt.TIME.max) >> HOLD_STEP
-        old = (time - at) & _TIMES > self._config.hold >> HOLD_STEP
-        rises = level > said
+        old = was.believed or (time - was.time) & _TIMES > self._config.hold >> HOLD_STEP
+        rises = level > was.level
         if rises or old:
-            self._said[slot] = level, time
+            self._said[slot] = _Said(level, time)
         self.risen += rises
-        return level if rises or (old and level != said) else None
+        return level if rises or (old and level != was.level) else None
+
+    def believe(self, slot: int, level: int, t: int) -> int | None:
+        """The host believes `level` of a queue pair's receiver; the next shim's replaces it.
+
+        Returns
+        -------
+        int or None
+            As `told`.
+        """
+        if not self._config.heed:
+            return None
+        if self._is_outnumbered(level, t):
+            level = 0
+        was = self._said[slot]
+        self._said[slot] = was._replace(level=level, believed=True)
+        return level if level != was.level else None
 
     def said(self, slot: int) -> int:
         """The level in force of a queue pair; 0 if shims are not heeded."""
-        return self._said[slot][0] if self._config.heed else 0
+        return self._said[slot].level if self._config.heed else 0
 
     def reset(self, slot: int) -> None:
         """Forget a queue pair."""
         self._senders.reset(slot)
         self._flows.reset(slot)
-        self._said[slot] = 0, 0
+        self._said[slot] = _NOTHING
+
+    def _is_outnumbered(self, level: int, t: int) -> bool:
+        """Whether 2**level are less than twice as many as the card's own flows."""
+        return self._config.own and 0 < level <= level_of(self.own(t))

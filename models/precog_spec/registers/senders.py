@@ -10,7 +10,7 @@ from precog_spec.registers.model import Access, Block, Field, Register, Table
 
 __all__ = ["COUNT_BITS", "SENDERS_EVENTS", "SENDERS_PARAMETERS", "senders_block"]
 
-_RW, _RO = Access.RW, Access.RO
+_RW, _RO, _PULSE = Access.RW, Access.RO, Access.PULSE
 COUNT_BITS = 17  # of up to 65536 queue pairs
 _HOLD_US = 500.0
 
@@ -96,6 +96,16 @@ def senders_block(tick_ps: int) -> Block:
         version=(1, 1),
         registers=(
             *_parameters(tick_ps),
+            Register(
+                "BELIEF",
+                "A level of a queue pair's receiver that the host believes at a start: its law "
+                "hears of it before the first packet. The first level that a shim brings replaces "
+                "it. Only with CONTROL.heed.",
+                (
+                    Field("qp", 16, _PULSE, "Slot; without such a slot nothing happens."),
+                    Field("level", SHIM["senders"].bits, _PULSE, "Level.", lsb=24),
+                ),
+            ),
             Register(
                 "COUNT",
                 "Now.",

@@ -123,20 +123,29 @@ class LevelHarness(wiring.Component):
 
 
 class ToldHarness(wiring.Component):
-    """`SendersTold`, any shims, resets and registers, in a card with any number of own flows."""
+    """`SendersTold`, any shims, beliefs and resets, in a card with any number of own flows."""
 
     def __init__(self) -> None:
+        made: list[Rows] = []
+
+        def rows(shape: Any, depth: int) -> Rows:
+            made.append(Rows(shape, depth))
+            return made[-1]
+
         module: Any
         with reimported(_TOLD) as module:
-            cycles = module.RowUpdate.CYCLES
-            module.RowUpdate = Rows
+            self._cycles = rows.CYCLES = module.RowUpdate.CYCLES  # type: ignore[attr-defined]
+            module.RowUpdate = rows
             self._dut = module.SendersTold(SLOTS)
-        self._cycles = cycles
+            self._inner = Opened(self._dut)
+        (self._rows,) = made
         super().__init__(
             {
                 **{name: In(self._dut.signature.members[name].shape) for name in _SHIM},
                 "resets": In(1),
                 "reset": In(range(SLOTS)),
+                "believes": In(1),
+                "belief": In(self._dut.i_belief.payload.shape()),
                 "flows": In(_COUNT_BITS),
             }
         )
@@ -146,23 +155,30 @@ class ToldHarness(wiring.Component):
         module: Any
         with reimported(_SOURCE) as module:
             own = module.level_of(m, self.flows, "own")
-        m.submodules.dut = dut = self._dut
+        dut = self._dut
+        m.submodules.dut = self._inner.fragment
         m.d.comb += [
             Assume(self.flows <= 1 << 16),
             dut.own.eq(own),
             dut.i_reset.valid.eq(self.resets),
             dut.i_reset.payload.eq(self.reset),
+            dut.i_belief.valid.eq(self.believes),
+            dut.i_belief.payload.eq(self.belief),
             *(getattr(dut, name).eq(getattr(self, name)) for name in _SHIM),
         ]
-        level, fewer = self.heard.level, Signal()
+        level, fewer = Signal.like(self.heard.level), Signal()
+        m.d.comb += level.eq(Mux(self.heard_stb & self.heed, self.heard.level, self.belief.level))
         m.d.comb += fewer.eq((level != 0) & ((1 << level) < 2 * self.flows))
         for _ in range(self._cycles):
             was, old = Signal.like(level), Signal()
             m.d.sync += [was.eq(level), old.eq(fewer)]
             level, fewer = was, old
+        counts = Mux(fewer, 0, level)
+        believed = Cat(row.believed for row in self._rows.rows).bit_select(dut.told.slot, 1)
         m.d.comb += [
             Assert(~dut.heeded | (dut.outnumbered == fewer), "who has more than half as many"),
-            Assert(~dut.told_stb | (dut.told.level == Mux(fewer, 0, level)), "hears of none"),
+            Assert(~dut.told_stb | (dut.told.level == counts), "hears of none"),
+            Assert(~dut.heeded | ~believed | (dut.told.level == counts), "a word ends a belief"),
         ]
         return m
 
@@ -190,8 +206,9 @@ PROOFS = (
         ToldHarness,
         Mode.INDUCTION,
         5,
-        "4 slots, any shims, resets and registers, up to 65536 own flows n: a level with 2**level "
-        "< 2 n is told as 0, and any other as it is",
+        "4 slots, any shims, beliefs, resets and registers, up to 65536 own flows n: a level with "
+        "2**level < 2 n is told as 0, and any other as it is; a shim's replaces one that is "
+        "believed",
     ),
 )
 MUTANTS = (
@@ -254,16 +271,23 @@ MUTANTS = (
     Mutant(
         "senders.told",
         _TOLD,
-        "self.own >= self.heard.level",
-        "self.own > self.heard.level",
+        "self.own >= level",
+        "self.own > level",
         "a level counts although more than half as many flows are the card's own",
         quick=True,
     ),
     Mutant(
         "senders.told",
         _TOLD,
-        "waits.i.level.eq(Mux(outnumbered, 0, self.heard.level))",
-        "waits.i.level.eq(self.heard.level)",
+        "waits.i.level.eq(Mux(outnumbered, 0, level))",
+        "waits.i.level.eq(level)",
         "it is noted, and counts all the same",
+    ),
+    Mutant(
+        "senders.told",
+        _TOLD,
+        "expires.eq(old.believed | ",
+        "expires.eq(",
+        "a belief outlives a lower word",
     ),
 )

@@ -69,6 +69,24 @@ def set_(
         _emit(counting, json_)
 
 
+@app.command()
+def believe(
+    slot: Annotated[int, typer.Argument(help="QP slot.")],
+    level: Annotated[
+        int, typer.Argument(help="Binary logarithm of the receiver's senders, 0..15.")
+    ],
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Tell a queue pair's law how many send to its receiver, before the first packet; with --heed.
+
+    The first level that comes from there replaces it.
+    """
+    with _counting(device) as counting:
+        counting.believe(slot, level)
+        _emit(counting, json_)
+
+
 def _emit(counting: "SendersDriver", json_: bool) -> None:
     shown: dict[str, dict[str, Any]] = {
         "now": dataclasses.asdict(counting.count()),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from precog_spec.frames.cps import EPOCH_LEAST
+from precog_spec.frames.cps import EPOCH_LEAST, LEVEL_MAX
 from precog_spec.registers.senders import SENDERS_EVENTS, SENDERS_PARAMETERS
 
 from ..registers import Registers
@@ -118,6 +118,23 @@ class SendersDriver:
             words["CONTROL"] = control
         for register, values in words.items():
             self.registers.write_fields("SENDERS", register, **values)
+
+    def believe(self, slot: int, level: int) -> None:
+        """Tell a queue pair's law of a level of its receiver, before the first packet.
+
+        The first level that a shim brings replaces it. Only with `heed`.
+
+        Raises
+        ------
+        ValueError
+            There is no such slot or level; nothing is written then.
+        """
+        qps = self.registers.sizes.qps
+        if not 0 <= slot < qps:
+            raise ValueError(f"slot must be in 0..{qps - 1}, not {slot!r}")
+        if not 0 <= level <= LEVEL_MAX:
+            raise ValueError(f"level must be in 0..{LEVEL_MAX}, not {level!r}")
+        self.registers.write_fields("SENDERS", "BELIEF", qp=slot, level=level)
 
     def counters(self) -> dict[str, int]:
         """Events since reset."""

@@ -74,7 +74,7 @@ class EmulatedPacket:
     senders : EmulatedSenders or None
     decided : ndarray of int64, shape (n, 8)
         Decisions on the last frame: on a notification or a loss, a score, an acknowledgement, a
-        sample.
+        sample; or on a level that the host believes.
     """
 
     def __init__(
@@ -111,7 +111,9 @@ class EmulatedPacket:
         )
         self.card = Card(sizes.qps, config)
         self.senders = (
-            None if self.card.senders is None else EmulatedSenders(file, self.card.senders)
+            None
+            if self.card.senders is None
+            else EmulatedSenders(file, self.card.senders, sizes.qps, self._believed)
         )
         self._parameters = packet_parameters(sizes)
         self._row = packet_qp_config(sizes)
@@ -185,6 +187,11 @@ class EmulatedPacket:
         if arrived.rtt is not None:
             made.append(self._decide(np.array([[slot, arrived.rtt, t]], dtype=np.int64)))
         return made
+
+    def _believed(self, slot: int, level: int, t: int) -> None:
+        """The host believes a level of the slot's receiver."""
+        word = LEVEL_ALONE | level << SENDERS_AT
+        self.decided = self._happen(EventKind.SCORE, slot, t, word)
 
     def listen(self, slot: int, *, on: bool) -> None:
         """The slot's queue pair runs a program from now on, or none."""

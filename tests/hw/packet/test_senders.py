@@ -185,7 +185,7 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
     dut, golden = SendersTold(slots), Golden(slots)
     expected: list[tuple[int, int, int]] = []
     got: list[tuple[int, int, int]] = []
-    heeded = risen = outnumbered = 0
+    heeded = risen = outnumbered = beliefs = 0
     said: list[int] = []
     levels: list[int] = []
 
@@ -201,6 +201,7 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
         await ctx.tick()
 
     async def bench(ctx: Any) -> None:
+        nonlocal beliefs
         t = _TIME - 20_000
         golden.config = SendersConfig(heed=True, hold=hold)
         ctx.set(dut.hold, hold)
@@ -216,10 +217,19 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
             kind = rng.random()
             ctx.set(dut.i_reset.valid, 0)
             ctx.set(dut.heard_stb, 0)
+            ctx.set(dut.i_belief.valid, 0)
             if kind < 0.02:
                 golden.reset(slot)
                 ctx.set(dut.i_reset.payload, slot)
                 ctx.set(dut.i_reset.valid, 1)
+            elif kind < 0.1:
+                ctx.set(dut.i_belief.payload, {"slot": slot, "level": level})
+                ctx.set(dut.i_belief.valid, 1)
+                ctx.set(dut.heard, {"slot": slot ^ 1, "level": 15, "t": t})  # nobody's
+                news = golden.believe(slot, level, t)
+                if news is not None:
+                    expected.append((slot, news, t))
+                    beliefs += 1
             elif kind < 0.9:
                 ctx.set(dut.heard_stb, 1)
                 ctx.set(dut.heard, {"slot": slot, "level": level, "t": t})
@@ -239,6 +249,7 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
     assert levels == said
     assert (heeded, risen, outnumbered) == (golden.heard, golden.risen, golden.outnumbered)
     assert outnumbered > 20
+    assert beliefs > 20
 
 
 def test_levels() -> None:

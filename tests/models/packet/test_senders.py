@@ -96,6 +96,27 @@ def test_a_rise_is_heard_once_and_again_after_the_hold() -> None:
     assert senders.told(0, 1, 301 * step) == 1
 
 
+def test_a_belief_is_heard_and_the_next_word_replaces_it() -> None:
+    senders = Senders(4)
+    assert senders.believe(0, 3, 0) is None  # not heeded
+    senders.config = SendersConfig(heed=True, hold=100 << 10)
+    for word, heard in ((3, None), (1, 1), (0, 0), (5, 5)):
+        assert senders.believe(0, 3, 0) == 3
+        assert senders.said(0) == 3
+        assert senders.told(0, word, 1) == heard
+        assert senders.said(0) == word
+        assert senders.told(0, 2, 2) == (2 if word < 2 else None)  # held as ever
+        senders.reset(0)
+    assert senders.told(1, 4, 0) == 4
+    assert senders.believe(1, 4, 1) is None
+    assert senders.believe(1, 2, 1) == 2
+    for slot in range(3):
+        senders.sent(slot, _packet(0x01), 0)
+    assert senders.believe(2, 2, 0) is None  # three flows of its own
+    assert senders.believe(2, 3, 0) == 3
+    assert (senders.outnumbered, senders.heard) == (0, 9)
+
+
 def test_another_epoch_begins_with_nobody() -> None:
     senders = Senders(2)
     senders.arrived(0, _packet(0x01), 0)
