@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from precog_fleet.timing import Timing
 from precog_studies.fleet_scale import __main__ as study
+from precog_studies.fleet_scale import steps
 from precog_studies.fleet_scale.costs import Costs
 from precog_studies.fleet_scale.engine import Engine, Server
 from precog_studies.fleet_scale.scenario import Course, steady
@@ -76,6 +78,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "_SHORT", times)
     monkeypatch.setattr(study, "_REAL", times)
     monkeypatch.setattr(study, "measured", Costs)
+    monkeypatch.setattr(steps, "_SLOW", Timing(report=2500, ask=1000))
 
 
 @pytest.mark.usefixtures("tiny")
