@@ -16,6 +16,8 @@ from precog_models.packet.senders import SendersConfig
 from precog_sim.rtl.packet_block import Wire
 from precog_spec.config import PRESETS
 from precog_spec.contract import DECISION_FIELDS, Flag
+from precog_spec.frames.cps import CNP_MARK
+from precog_spec.frames.headers import CNP_PAYLOAD
 from precog_spec.law_fields import ACK_FIELDS, LEVEL_ALONE, RING_PLACES, SENDERS_AT, EventKind
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, packet
@@ -74,6 +76,12 @@ def answer(slot: int, psn: int, *, becn: int = 0, syndrome: int = 0x1F) -> bytes
     """An ACK from the peer of a slot, or a NAK."""
     bth = {"dqpn": A_QP + slot, "becn": becn}
     return packet(opcode=0x11, psn=psn, back=True, bth=bth, aeth={"syndrome": syndrome, "msn": 0})
+
+
+def scored_cnp(slot: int, score: int) -> bytes:
+    """A notification of the peer's, with a score in its reserved bytes."""
+    payload = CNP_PAYLOAD.pack(mark=CNP_MARK, score=score)
+    return packet(opcode=0x81, back=True, bth={"dqpn": A_QP + slot}, payload=payload)
 
 
 def lose(pair: Pair, peer: Card, slot: int, psn: int, *, score: int | None = None) -> bool:
@@ -225,6 +233,11 @@ def test_a_receiver_s_word_of_n_cuts_lockstep_hints(pair: Pair) -> None:
     cut, goes_on = (pair.golden.qp(slot).status() for slot in HINTED)
     assert cut.rate_gbps < goes_on.rate_gbps
     assert cut.window_bytes < goes_on.window_bytes
+    # A score without a shim leaves the level in force.
+    pair.receive(scored_cnp(1, 70), settle=_APART)
+    assert [row[3] for row in pair.nic.events(pair.nic.last) if row[0] == EventKind.SCORE] == [
+        70 | word
+    ]
     # Two flows of the card's own are more than half of the peer's two senders.
     peer.senders.config = SendersConfig(say=True, least=1, epoch=14)
     for device in (pair.rtl, pair.golden):

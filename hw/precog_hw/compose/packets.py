@@ -155,7 +155,7 @@ def _packet_events(parts: Parts) -> stream.Interface:
         heard = stb, Mux(card.told_stb, card.told.slot, slot), score  # a belief is no packet's
         m.d.comb += [
             scores.news.eq(card.told_stb),
-            scores.level.eq(Mux(card.heeded | card.told_stb, card.told.level, 0)),
+            scores.level.eq(Mux(card.known_stb, card.told.level, 0)),
         ]
     names = ("heard", "heard_slot", "heard_score")
     m.d.comb += [getattr(scores, n).eq(value) for n, value in zip(names, heard, strict=True)]

@@ -102,6 +102,7 @@ class CardOptions:
             "own_count": Out(range(self.slots + 1)),
             "own_level": Out(LEVEL),
             "heeded": Out(1),
+            "known_stb": Out(1),
             "told_stb": Out(1),
             "risen": Out(1),
             "outnumbered": Out(1),

@@ -27,7 +27,7 @@ from .tx_path import TxPath
 
 __all__ = ["attach_destinations", "attach_notification", "attach_senders"]
 
-_TOLD = ("heeded", "told_stb", "risen", "outnumbered", "told")
+_TOLD = ("heeded", "known_stb", "told_stb", "risen", "outnumbered", "told")
 
 
 def attach_notification(
@@ -101,6 +101,7 @@ def attach_senders(
         card.i_belief.ready.eq(told.i_belief.ready & ~collector.commit.score.valid),
         told.own.eq(Mux(registers.own, own.level, 0)),
         told.heard_stb.eq(brought.valid),
+        told.asks.eq(collector.commit.score.valid),
         told.heard.slot.eq(collector.commit.slot),
         told.heard.level.eq(brought.value),
         told.heard.t.eq(collector.commit.t),

@@ -76,7 +76,7 @@ class CardPorts(wiring.Component):
         As above, of the card's own flows.
     i_belief : In(stream.Signature(belief_layout(slots)))
         As above: host, of `SendersTold`. Waits for a cycle without a score, too.
-    heeded, told_stb, risen, outnumbered, told : Out
+    heeded, known_stb, told_stb, risen, outnumbered, told : Out
         With `senders`: of `SendersTold`.
     """
 

@@ -71,12 +71,16 @@ class SendersTold(wiring.Component):
         Level of the card's own flows; 0: none counts as 0.
     heard_stb, heard : In(1), In(told_layout(slots))
         A shim that may have an effect.
+    asks : In(1)
+        A score of `heard.slot` has come, with a shim or without: its level in force shall be known.
     i_reset : In(stream.Signature(range(slots)))
-        Host: forget the slot. Waits for a cycle without a shim.
+        Host: forget the slot. Waits for a cycle without either.
     i_belief : In(stream.Signature(belief_layout(slots)))
-        Host: it believes a level, with `heed`. Waits for a cycle without a shim and a reset.
+        Host: it believes a level, with `heed`. Waits for a cycle without any of these.
     heeded : Out(1)
         Strobe: a shim was looked at.
+    known_stb : Out(1)
+        Strobe: of a shim, a score or a belief, with `heed`.
     told : Out(told_layout(slots))
         With it, the level in force; its time is a shim's.
     told_stb, risen : Out(1)
@@ -97,8 +101,10 @@ class SendersTold(wiring.Component):
                 "own": In(LEVEL),
                 "heard_stb": In(1),
                 "heard": In(told_layout(slots)),
+                "asks": In(1),
                 "i_reset": In(stream.Signature(range(slots))),
                 "i_belief": In(stream.Signature(belief_layout(slots))),
+                "known_stb": Out(1),
                 "told_stb": Out(1),
                 "risen": Out(1),
                 "outnumbered": Out(1),
@@ -110,11 +116,16 @@ class SendersTold(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         change = data.StructLayout(
-            {"resets": 1, "believes": 1, "outnumbered": 1, "level": LEVEL, "t": Fmt.TIME.width}
+            {
+                **dict.fromkeys(("resets", "asks", "believes", "outnumbered"), 1),
+                "level": LEVEL,
+                "t": Fmt.TIME.width,
+            }
         )
         m.submodules.rows = rows = RowUpdate(_ROW, self._slots)
         m.submodules.waits = waits = DelayLine(change, RowUpdate.CYCLES)
-        heeds, old, new = self.heard_stb & self.heed, rows.old, rows.new
+        shims, old, new = self.heard_stb & self.heed, rows.old, rows.new
+        heeds = shims | (self.asks & self.heed)
         belief, believes = self.i_belief.payload, Signal()
         of = waits.o
         level = Signal(LEVEL)
@@ -133,6 +144,7 @@ class SendersTold(wiring.Component):
                 Mux(heeds, self.heard.slot, Mux(believes, belief.slot, self.i_reset.payload))
             ),
             waits.i.resets.eq(~heeds & ~believes),
+            waits.i.asks.eq(heeds & ~shims),
             waits.i.believes.eq(believes),
             level.eq(Mux(heeds, self.heard.level, belief.level)),
             outnumbered.eq((level != 0) & (self.own >= level)),
@@ -141,11 +153,14 @@ class SendersTold(wiring.Component):
             waits.i.t.eq(self.heard.t),
             time.eq(of.t >> HOLD_STEP),
             since.eq(time - old.time),
-            shim.eq(rows.stb & ~of.resets & ~of.believes),
-            rises.eq(of.level > old.level),
-            expires.eq(old.believed | of.believes | (since > (self.hold >> HOLD_STEP))),
+            shim.eq(rows.stb & ~of.resets & ~of.asks & ~of.believes),
+            rises.eq(~of.asks & (of.level > old.level)),
+            expires.eq(
+                ~of.asks & (old.believed | of.believes | (since > (self.hold >> HOLD_STEP)))
+            ),
             new.eq(old),
             self.heeded.eq(shim),
+            self.known_stb.eq(rows.stb & ~of.resets),
             self.told_stb.eq(rows.stb & ~of.resets & (rises | (expires & (of.level != old.level)))),
             self.risen.eq(shim & rises),
             self.outnumbered.eq(shim & of.outnumbered),

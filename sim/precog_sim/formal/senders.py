@@ -28,7 +28,7 @@ _SOURCE = "precog_hw.packet.senders"
 _TOLD = "precog_hw.packet.senders_told"
 SLOTS = 4
 _COUNT_BITS = 17
-_SHIM = ("heed", "hold", "heard_stb", "heard")
+_SHIM = ("heed", "hold", "heard_stb", "heard", "asks")
 _TIED = ("i_reset", "first_reset", "count", "level", "joined")
 
 
@@ -123,7 +123,7 @@ class LevelHarness(wiring.Component):
 
 
 class ToldHarness(wiring.Component):
-    """`SendersTold`, any shims, beliefs and resets, in a card with any number of own flows."""
+    """`SendersTold`, any shims, scores, beliefs and resets; any number of own flows."""
 
     def __init__(self) -> None:
         made: list[Rows] = []
@@ -206,9 +206,9 @@ PROOFS = (
         ToldHarness,
         Mode.INDUCTION,
         5,
-        "4 slots, any shims, beliefs, resets and registers, up to 65536 own flows n: a level with "
-        "2**level < 2 n is told as 0, and any other as it is; a shim's replaces one that is "
-        "believed",
+        "4 slots, any shims, scores, beliefs, resets and registers, up to 65536 own flows n: a "
+        "level with 2**level < 2 n is told as 0, and any other as it is; a shim's replaces one "
+        "that is believed",
     ),
 )
 MUTANTS = (
@@ -286,8 +286,8 @@ MUTANTS = (
     Mutant(
         "senders.told",
         _TOLD,
-        "expires.eq(old.believed | ",
-        "expires.eq(",
+        "(old.believed | of.believes",
+        "(of.believes",
         "a belief outlives a lower word",
     ),
 )

@@ -191,8 +191,8 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
 
     async def step(ctx: Any) -> None:
         nonlocal heeded, risen, outnumbered
-        if ctx.get(dut.heeded):
-            heeded += 1
+        heeded += ctx.get(dut.heeded)
+        if ctx.get(dut.known_stb):
             levels.append(ctx.get(dut.told.level))
         risen += ctx.get(dut.risen)
         outnumbered += ctx.get(dut.outnumbered)
@@ -218,6 +218,7 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
             ctx.set(dut.i_reset.valid, 0)
             ctx.set(dut.heard_stb, 0)
             ctx.set(dut.i_belief.valid, 0)
+            ctx.set(dut.asks, 0)
             if kind < 0.02:
                 golden.reset(slot)
                 ctx.set(dut.i_reset.payload, slot)
@@ -230,7 +231,15 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
                 if news is not None:
                     expected.append((slot, news, t))
                     beliefs += 1
+                if heed:
+                    said.append(golden.said(slot))
+            elif kind < 0.2:
+                ctx.set(dut.asks, 1)
+                ctx.set(dut.heard, {"slot": slot, "level": level, "t": t})
+                if heed:
+                    said.append(golden.said(slot))
             elif kind < 0.9:
+                ctx.set(dut.asks, rng.randrange(2))
                 ctx.set(dut.heard_stb, 1)
                 ctx.set(dut.heard, {"slot": slot, "level": level, "t": t})
                 news = golden.told(slot, level, t)
@@ -239,7 +248,8 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
                 if heed:
                     said.append(golden.said(slot))
             await step(ctx)
-        ctx.set(dut.heard_stb, 0)
+        for name in ("heard_stb", "asks"):
+            ctx.set(getattr(dut, name), 0)
         for _ in range(5):
             await step(ctx)
 
