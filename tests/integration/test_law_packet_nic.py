@@ -40,7 +40,7 @@ PEER = str(IPv6Address(B_ADDRESS).ipv4_mapped)
 SLOTS = {1: ("lockstep", 0), 2: ("swift", 1)}
 HINTED = {1: ("lockstep_hints", 0), 2: ("lockstep", 1)}
 CHANGES = {"lockstep_hints": {"sign": 0.1}}  # us: round trips are short here
-_APART = 4500  # cycles between frames of which the laws shall see nearly the same round trips
+APART = 4500  # cycles between frames of which the laws shall see nearly the same round trips
 _FLAGS = [name for name, _ in DECISION_FIELDS].index("flags")
 _BYTES = [name for name, _ in ACK_FIELDS].index("bytes")
 
@@ -206,11 +206,11 @@ def test_a_receiver_s_word_of_n_cuts_lockstep_hints(pair: Pair) -> None:
 
     def send(slot: int, psn: int) -> None:
         frame = packet(bytes(1000), psn=psn, bth={"ackreq": 1, "dqpn": B_QP + slot})
-        peer.receive(pair.transmit(frame, settle=_APART), 20, 0)
+        peer.receive(pair.transmit(frame, settle=APART), 20, 0)
 
     def acked(slot: int, psn: int, *, score: int | None = None) -> list[int]:
         peer.cps.slots[slot].score = score
-        pair.receive(peer.transmit(answer(slot, psn), 20, 0).frame, settle=_APART)
+        pair.receive(peer.transmit(answer(slot, psn), 20, 0).frame, settle=APART)
         events = pair.nic.events(pair.nic.last)
         return [row[3] for row in events if row[:2] == (EventKind.SCORE, slot)]
 
@@ -234,7 +234,7 @@ def test_a_receiver_s_word_of_n_cuts_lockstep_hints(pair: Pair) -> None:
     assert cut.rate_gbps < goes_on.rate_gbps
     assert cut.window_bytes < goes_on.window_bytes
     # A score without a shim leaves the level in force.
-    pair.receive(scored_cnp(1, 70), settle=_APART)
+    pair.receive(scored_cnp(1, 70), settle=APART)
     assert [row[3] for row in pair.nic.events(pair.nic.last) if row[0] == EventKind.SCORE] == [
         70 | word
     ]
@@ -266,7 +266,7 @@ def test_a_belief_is_heard_before_the_first_packet(pair: Pair) -> None:
             assert device.senders is not None
             device.senders.set_parameters(heed=heeds)
             device.senders.believe(1, 3)
-        missed, run = pair.nic.missed(), pair.nic.run(settle=_APART)
+        missed, run = pair.nic.missed(), pair.nic.run(settle=APART)
         events = [row for made in (missed, run) for row in pair.nic.events(made)]
         word = LEVEL_ALONE | 3 << SENDERS_AT
         assert [(row[0], row[1], row[3]) for row in events] == [(EventKind.SCORE, 1, word)] * heeds
@@ -277,8 +277,8 @@ def test_a_belief_is_heard_before_the_first_packet(pair: Pair) -> None:
     pair.nic.watches = False
     for psn, news in ((0, [LEVEL_ALONE]), (1, [])):
         frame = packet(bytes(1000), psn=psn, bth={"ackreq": 1, "dqpn": B_QP + 1})
-        peer.receive(pair.transmit(frame, settle=_APART), 20, 0)
-        pair.receive(peer.transmit(answer(1, psn), 20, 0).frame, settle=_APART)
+        peer.receive(pair.transmit(frame, settle=APART), 20, 0)
+        pair.receive(peer.transmit(answer(1, psn), 20, 0).frame, settle=APART)
         run = pair.nic.last
         assert [row[3] for row in pair.nic.events(run) if row[0] == EventKind.SCORE] == news
     assert pair.golden.qp(1).status().window_bytes > believed.window_bytes

@@ -1,6 +1,7 @@
 """The count of senders behind its registers: driver, commands, and the golden card."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -9,9 +10,12 @@ from precog_host.device import Device
 from precog_host.driver.senders import SendersDriver, SendersParameters, Sending
 from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError
+from precog_models.laws.compiler.compile import compile_law
+from precog_models.laws.compiler.load import load
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.senders import SendersConfig
 from precog_spec.config import NicConfig
+from precog_spec.law_fields import LEVEL_ALONE, SENDERS_AT, EventKind
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, packet
 
@@ -163,6 +167,51 @@ def test_a_believed_level_is_replaced_by_the_first_word() -> None:
     answer = peer.transmit(_data(1), 7, 7).frame
     assert emulator.packets.receive(answer, 9).senders == 0
     assert golden.said(1) == 0
+
+
+@pytest.mark.parametrize("receiver", [False, True])
+def test_with_the_receiver_s_block_levels_are_events_of_their_own(
+    receiver: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scores leave the receiver later, as commands that bear the level in force."""
+    made = compile_law(load("lockstep_hints"))
+    peer = Card(4, CardConfig(senders=True))
+    assert peer.senders is not None
+    peer.senders.config = SendersConfig(say=True)
+    for slot in range(3):
+        peer.add(slot, A_ADDRESS, A_QP + slot, B_QP + slot, score=40)
+        peer.receive(packet(bytes(64), opcode=0x01, bth={"dqpn": B_QP + slot}), 5, 5)
+    config = NicConfig(qps=4, sets=2, width=64, senders=True, law_cores=1, receiver=receiver)
+    emulator = Emulator(config)
+    device = Device(emulator)
+    heard: list[list[int]] = []
+    assert device.senders is not None
+    assert device.packet is not None
+    assert device.law is not None
+    assert emulator.packets is not None
+    for slot in range(2):
+        device.packet.bind(slot, "10.1.200.77", remote_qp=B_QP + slot, local_qp=A_QP + slot)
+    device.law.load(made.program, made.law.integers("default", 1000), slot=0)
+    device.qp(0).configure(preset="precog", enable=True, algorithm="law:0")
+    device.senders.set_parameters(heed=True)
+    happen = emulator.happen
+
+    def note(event: Any) -> Any:
+        heard.append(event.tolist())
+        return happen(event)
+
+    monkeypatch.setattr(emulator, "happen", note)
+    level = 2 << SENDERS_AT
+    for slot in range(2):  # the second one runs no program
+        emulator.packets.receive(peer.transmit(_data(slot), 7, 7).frame, 9)
+    scored = heard.pop()
+    assert scored[:2] == [EventKind.SCORE, 0]
+    assert scored[3] % 256 == 40
+    assert scored[3] >> SENDERS_AT == 2
+    alone = [EventKind.SCORE, 0, 9, LEVEL_ALONE | level]
+    assert heard == ([alone] if receiver else [])
+    device.senders.believe(0, 5)
+    assert heard[-1] == [EventKind.SCORE, 0, 9, LEVEL_ALONE | 5 << SENDERS_AT]
 
 
 def test_a_device_without_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,8 @@ from precog_hw.adapters import senders as senders_adapter
 from precog_hw.adapters import wire as wire_adapter
 from precog_hw.adapters.packet import attach
 from precog_hw.measure.losses import Losses
+from precog_hw.packet.card import Card
+from precog_hw.packet.senders_told import SendersTold
 from precog_hw.rate.ack_events import AckEvents
 from precog_hw.rate.law_events import LawEvents
 from precog_hw.rate.score_events import ScoreEvents, hears_levels
@@ -146,6 +148,8 @@ def _packet_events(parts: Parts) -> stream.Interface:
     if parts.receiver is not None:  # the score leaves it with a command
         told = parts.receiver
         heard = told.score_stb, told.score.qp, told.score.value
+        if hears_levels(parts.config):
+            heard = _looked_up(m, card, *heard)
     elif parts.config.law_cores:  # behind a loss that the same packet means
         late = _delayed(m, Cat(heard))
         bounds = [0, *accumulate(len(value) for value in heard)]
@@ -160,6 +164,27 @@ def _packet_events(parts: Parts) -> stream.Interface:
     names = ("heard", "heard_slot", "heard_score")
     m.d.comb += [getattr(scores, n).eq(value) for n, value in zip(names, heard, strict=True)]
     return scores.o
+
+
+def _looked_up(
+    m: Module, card: Card, stb: Value, slot: Value, score: Value
+) -> tuple[Value, Value, Value]:
+    """A score of the receiver, when the level in force of its queue pair is known.
+
+    The look waits for a cycle without a shim, and is over before the receiver's next score.
+    """
+    waits, kept = Signal(name="look_waits"), Signal(len(score), name="looked_score")
+    look = card.i_look
+    m.submodules.looks = late = DelayLine(1 + len(slot) + len(score), SendersTold.CYCLES)
+    m.d.comb += [
+        look.valid.eq(waits),
+        late.i.eq(Cat(waits & look.ready, look.payload, kept)),
+    ]
+    with m.If(stb):
+        m.d.sync += [waits.eq(1), look.payload.eq(slot), kept.eq(score)]
+    with m.Elif(look.ready):
+        m.d.sync += waits.eq(0)
+    return late.o[0], late.o[1 : 1 + len(slot)], late.o[1 + len(slot) :]
 
 
 def _delayed(m: Module, value: Value) -> Value:

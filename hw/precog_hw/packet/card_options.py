@@ -98,6 +98,7 @@ class CardOptions:
             "count": Out(range(self.slots + 1)),
             "level": Out(LEVEL),
             "joined": Out(1),
+            "i_look": In(stream.Signature(range(self.slots))),
             "i_belief": In(stream.Signature(belief_layout(self.slots))),
             "own_count": Out(range(self.slots + 1)),
             "own_level": Out(LEVEL),

@@ -95,6 +95,9 @@ def attach_senders(
         tx.senders.eq(Mux(registers.say, senders.level, 0)),
         told.heed.eq(registers.heed),
         told.hold.eq(registers.hold),
+        told.i_look.payload.eq(card.i_look.payload),
+        told.i_look.valid.eq(card.i_look.valid),
+        card.i_look.ready.eq(told.i_look.ready),
         # A score has its queue pair's level with it, so that a belief has a cycle of its own.
         told.i_belief.payload.eq(card.i_belief.payload),
         told.i_belief.valid.eq(card.i_belief.valid & ~collector.commit.score.valid),

@@ -74,6 +74,8 @@ class CardPorts(wiring.Component):
         With `senders`: of `Senders`.
     own_count, own_level : Out
         As above, of the card's own flows.
+    i_look : In(stream.Signature(range(slots)))
+        As above: of `SendersTold`.
     i_belief : In(stream.Signature(belief_layout(slots)))
         As above: host, of `SendersTold`. Waits for a cycle without a score, too.
     heeded, known_stb, told_stb, risen, outnumbered, told : Out

@@ -75,12 +75,14 @@ class SendersTold(wiring.Component):
         A score of `heard.slot` has come, with a shim or without: its level in force shall be known.
     i_reset : In(stream.Signature(range(slots)))
         Host: forget the slot. Waits for a cycle without either.
+    i_look : In(stream.Signature(range(slots)))
+        The level in force of a slot shall be known. Waits for a cycle without any of these.
     i_belief : In(stream.Signature(belief_layout(slots)))
         Host: it believes a level, with `heed`. Waits for a cycle without any of these.
     heeded : Out(1)
         Strobe: a shim was looked at.
     known_stb : Out(1)
-        Strobe: of a shim, a score or a belief, with `heed`.
+        Strobe: of a shim, a score, a look or a belief, with `heed`.
     told : Out(told_layout(slots))
         With it, the level in force; its time is a shim's.
     told_stb, risen : Out(1)
@@ -89,7 +91,10 @@ class SendersTold(wiring.Component):
         With `heeded`: the level counts as 0.
     """
 
+    CYCLES = RowUpdate.CYCLES
+
     i_reset: stream.Interface
+    i_look: stream.Interface
     i_belief: stream.Interface
 
     def __init__(self, slots: int) -> None:
@@ -103,6 +108,7 @@ class SendersTold(wiring.Component):
                 "heard": In(told_layout(slots)),
                 "asks": In(1),
                 "i_reset": In(stream.Signature(range(slots))),
+                "i_look": In(stream.Signature(range(slots))),
                 "i_belief": In(stream.Signature(belief_layout(slots))),
                 "known_stb": Out(1),
                 "told_stb": Out(1),
@@ -126,7 +132,7 @@ class SendersTold(wiring.Component):
         m.submodules.waits = waits = DelayLine(change, RowUpdate.CYCLES)
         shims, old, new = self.heard_stb & self.heed, rows.old, rows.new
         heeds = shims | (self.asks & self.heed)
-        belief, believes = self.i_belief.payload, Signal()
+        belief, believes, looks = self.i_belief.payload, Signal(), Signal()
         of = waits.o
         level = Signal(LEVEL)
         time = Signal(_TIME_BITS)
@@ -137,14 +143,14 @@ class SendersTold(wiring.Component):
         outnumbered = Signal()
         m.d.comb += [
             self.i_reset.ready.eq(~heeds),
-            self.i_belief.ready.eq(~heeds & ~self.i_reset.valid),
+            self.i_look.ready.eq(~heeds & ~self.i_reset.valid),
+            self.i_belief.ready.eq(self.i_look.ready & ~self.i_look.valid),
+            looks.eq(self.i_look.valid & self.i_look.ready & self.heed),
             believes.eq(self.i_belief.valid & self.i_belief.ready & self.heed),
-            rows.i_stb.eq(heeds | self.i_reset.valid | believes),
-            rows.i_row.eq(
-                Mux(heeds, self.heard.slot, Mux(believes, belief.slot, self.i_reset.payload))
-            ),
-            waits.i.resets.eq(~heeds & ~believes),
-            waits.i.asks.eq(heeds & ~shims),
+            rows.i_stb.eq(heeds | self.i_reset.valid | looks | believes),
+            rows.i_row.eq(self.i_reset.payload),
+            waits.i.resets.eq(~heeds & ~looks & ~believes),
+            waits.i.asks.eq((heeds & ~shims) | looks),
             waits.i.believes.eq(believes),
             level.eq(Mux(heeds, self.heard.level, belief.level)),
             outnumbered.eq((level != 0) & (self.own >= level)),
@@ -168,6 +174,12 @@ class SendersTold(wiring.Component):
             self.told.level.eq(new.level),
             self.told.t.eq(of.t),
         ]
+        with m.If(heeds):
+            m.d.comb += rows.i_row.eq(self.heard.slot)
+        with m.Elif(looks):
+            m.d.comb += rows.i_row.eq(self.i_look.payload)
+        with m.Elif(believes):
+            m.d.comb += rows.i_row.eq(belief.slot)
         with m.If(rises | expires):
             m.d.comb += [new.level.eq(of.level), new.believed.eq(of.believes)]
             with m.If(~of.believes):

@@ -26,8 +26,8 @@ _LISTENS = data.StructLayout({"scores": 1, "levels": 1})
 
 
 def hears_levels(config: NicConfig) -> bool:
-    """Whether programs hear of levels: where a receiver has the scores, they do not."""
-    return bool(config.senders and config.law_cores and not config.receiver)
+    """Whether programs hear of levels."""
+    return bool(config.senders and config.law_cores)
 
 
 class ScoreEvents(wiring.Component):

@@ -378,16 +378,20 @@ class Emulator:
         if kind != EventKind.SCORE:
             return self._law_event(kind, qp, t, value)
         score = value % (1 << SENDERS_AT)
-        if self.receiver is None:
+        if self.receiver is None or score == LEVEL_ALONE:
             if self._runs_program(self.nic.configuration(qp)):
                 return self._law_event(kind, qp, t, value)
             return _NONE if score == LEVEL_ALONE else self._law_event(kind, qp, t, score)
-        if score == LEVEL_ALONE:
-            return _NONE
         made = [_NONE]
         for told, act in self.receiver.score(qp, score, t):
-            made.append(self._law_event(kind, told, t, act))
+            made.append(self._law_event(kind, told, t, act | self._level(told)))
         return np.concatenate(made)
+
+    def _level(self, qp: int) -> int:
+        """Of the queue pair's receiver, as a program's event of a score has it."""
+        if self.packets is None or not self._runs_program(self.nic.configuration(qp)):
+            return 0
+        return self.packets.level(qp) << SENDERS_AT
 
     def _packet_ack(self, qp: int, t: int, ack: Ack) -> Ints:
         return self.acknowledge(np.array([qp, t, *ack], dtype=np.int64))
@@ -478,4 +482,4 @@ class Emulator:
 
     def _reset_receiver(self, receiver: EmulatedReceiver) -> None:
         for qp, score in receiver.reset():
-            self._law_event(EventKind.SCORE, qp, receiver.now, score)
+            self._law_event(EventKind.SCORE, qp, receiver.now, score | self._level(qp))

@@ -115,6 +115,8 @@ class EmulatedPacket:
             if self.card.senders is None
             else EmulatedSenders(file, self.card.senders, sizes.qps, self._believed)
         )
+        # Scores leave the receiver later than programs hear of the rest.
+        self._apart = bool(sizes.receiver and sizes.law_cores)
         self._parameters = packet_parameters(sizes)
         self._row = packet_qp_config(sizes)
         self._rows = [resets(self._row) for _ in range(sizes.qps)]
@@ -177,21 +179,30 @@ class EmulatedPacket:
             made.append(self._happen(EventKind.CNP, slot, t, 0))
         if arrived.lost:
             made.append(self._happen(EventKind.LOSS, slot, t, 0))
-        if arrived.score is not None or arrived.senders is not None:
-            score = LEVEL_ALONE if arrived.score is None else arrived.score
-            senders = self.card.senders
-            level = 0 if senders is None else senders.said(slot)
-            made.append(self._happen(EventKind.SCORE, slot, t, score | level << SENDERS_AT))
+        word = self.level(slot) << SENDERS_AT
+        score = []
+        if arrived.score is not None:
+            score = [(EventKind.SCORE, slot, t, arrived.score | word)]
+        if arrived.senders is not None and (self._apart or not score):
+            made.append(self._happen(EventKind.SCORE, slot, t, LEVEL_ALONE | word))
+        if not self._apart:
+            made += [self._happen(*event) for event in score]
         if arrived.ack is not None:
             made.append(self._acknowledge(slot, t, arrived.ack))
         if arrived.rtt is not None:
             made.append(self._decide(np.array([[slot, arrived.rtt, t]], dtype=np.int64)))
+        if self._apart:
+            made += [self._happen(*event) for event in score]
         return made
 
     def _believed(self, slot: int, level: int, t: int) -> None:
         """The host believes a level of the slot's receiver."""
         word = LEVEL_ALONE | level << SENDERS_AT
         self.decided = self._happen(EventKind.SCORE, slot, t, word)
+
+    def level(self, slot: int) -> int:
+        """Of the slot's receiver, in force; 0 on a card that has no count of senders."""
+        return 0 if self.card.senders is None else self.card.senders.said(slot)
 
     def listen(self, slot: int, *, on: bool) -> None:
         """The slot's queue pair runs a program from now on, or none."""

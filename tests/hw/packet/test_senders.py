@@ -219,6 +219,7 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
             ctx.set(dut.heard_stb, 0)
             ctx.set(dut.i_belief.valid, 0)
             ctx.set(dut.asks, 0)
+            ctx.set(dut.i_look.valid, 0)
             if kind < 0.02:
                 golden.reset(slot)
                 ctx.set(dut.i_reset.payload, slot)
@@ -234,8 +235,13 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
                 if heed:
                     said.append(golden.said(slot))
             elif kind < 0.2:
-                ctx.set(dut.asks, 1)
-                ctx.set(dut.heard, {"slot": slot, "level": level, "t": t})
+                if rng.random() < 0.5:
+                    ctx.set(dut.asks, 1)
+                    ctx.set(dut.heard, {"slot": slot, "level": level, "t": t})
+                else:
+                    ctx.set(dut.i_look.payload, slot)
+                    ctx.set(dut.i_look.valid, 1)
+                    ctx.set(dut.heard, {"slot": slot ^ 1, "level": 15, "t": t})
                 if heed:
                     said.append(golden.said(slot))
             elif kind < 0.9:
