@@ -16,8 +16,10 @@ ends it. A belief ends with the first acknowledgement a round trip later, too: t
 W if it met an idle link.
 The link is found idle where a word was false, and where the others have ended. A window of less
 than four packets hears so seldom that `few` acknowledgements are enough: each is a round trip
-later than the one before. Levels below `heeded` are left to lockstep. A receiver's lie can take
-down to `2 part BDP / 2**deepest`, from its senders, until the link is found idle.
+later than the one before. Less than one packet needs no cut: lockstep adds so little to it in a
+round trip that the end of an all-to-all would wait for it. Levels below `heeded` are left to
+lockstep. A receiver's lie can take down to `2 part BDP / 2**deepest`, from its senders, until the
+link is found idle.
 """
 
 from .language import FACTOR, Field, Fmt, Parameter, Q, Record, clamp, scale, wrap
@@ -42,7 +44,8 @@ _CUT_AT = 32
 _IDLES_AT = 33
 _IDLES_MAX = _COUNT.max
 _BELIEVED_AT = 39
-_FEW = 10  # four packets, with 8 fraction bits
+_ONE = 8  # a packet, with 8 fraction bits
+_FEW = 10  # four packets
 
 PARAMETERS = (
     *_LOCKSTEP_PARAMETERS,
@@ -54,7 +57,7 @@ PARAMETERS = (
     Parameter("fair", FACTOR, "", 0.5, "half of the window after a cut, in fair shares"),
     Parameter("more", FACTOR, "", 0.3, "what it gains at least, part of W"),
     Parameter("few", _COUNT, "", 2, "as many, for a window of less than four packets"),
-    Parameter("idle", _COUNT, "", 4, "acknowledgements that find the link idle; 0: a cut stays"),
+    Parameter("idle", _COUNT, "", 4, "acknowledgements that find the link idle; 0: none do"),
 )
 STATE = (
     *_LOCKSTEP_STATE,
@@ -83,7 +86,7 @@ def _limited(s: Record, e: Record, share: int, rate: int, window: int) -> tuple[
 
 
 def _raised(p: Record, s: Record, e: Record, share: int, rate: int, window: int) -> tuple[int, int]:
-    """The link is idle after a cut."""
+    """The link is idle."""
     t = clamp(e.base, _T_MIN, _T_MAX)
     most = bytes_over(e.max_rate, t) >> 1
     w = min(max(share, s.w + scale(s.w, p.more)), most)
@@ -95,23 +98,24 @@ def _raised(p: Record, s: Record, e: Record, share: int, rate: int, window: int)
 
 
 def _idle(p: Record, s: Record, e: Record, queue: int) -> int:
-    """1 if enough acknowledgements in a row met an idle link, a round trip after a cut.
+    """Above 0 if enough acknowledgements in a row met an idle link; a round trip after a cut.
 
     The bit of a belief is above their count: a belief's first one is enough, and clears it.
     """
-    ahead = wrap(e.seq - s.word, _PSN_BITS)
-    if wrap(s.word >> _CUT_AT, 1) == 0 or p.idle == 0 or ahead == 0 or ahead >= _HALF_PSN:
+    enough = p.idle
+    if s.w < e.mtu << _FEW:
+        enough = min(enough, p.few)
+    if enough == 0:
         return 0
+    if s.w >= e.mtu << _ONE:
+        ahead = wrap(e.seq - s.word, _PSN_BITS)
+        if wrap(s.word >> _CUT_AT, 1) == 0 or ahead == 0 or ahead >= _HALF_PSN:
+            return 0
     idles = min((s.word >> _IDLES_AT) + 1, _IDLES_MAX)
     if queue >= p.rest:
         idles = 0
     s.word = (idles << _IDLES_AT) + wrap(s.word, _IDLES_AT)
-    enough = p.idle
-    if s.w < e.mtu << _FEW:
-        enough = min(enough, p.few)
-    if idles < enough:
-        return 0
-    return 1
+    return idles + 1 - enough
 
 
 def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:

@@ -19,7 +19,8 @@ says the number's binary logarithm, rounded up, on each ACK: the level, 4 bits. 
 own agree; it ends the cut when it finds the link idle. A flow that believes a level at its start
 begins with 1.5 fair shares; the receiver's first word replaces the belief. A level is heeded only
 by a sender that has at most half as many such flows of its own: else its own link holds them
-back.
+back. A window of less than a packet rises at an idle link without a cut, too. No prediction has a
+part in that, and the all-to-all gains by nothing else.
 
 The arms differ in who knows what, and when. Each has the seeds of `off`, lockstep without any
 prediction. A cell is the figure, and in brackets its ratio to `off` with the 95 % interval:

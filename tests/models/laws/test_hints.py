@@ -135,6 +135,32 @@ def test_few_acknowledgements_raise_a_window_of_few_packets(mtu: int, needed: in
     assert windows[-1] > 1.25 * cut
 
 
+@pytest.mark.parametrize(
+    ("mtu", "changes", "rises"),
+    [
+        (60_000, {}, True),
+        (1000, {}, False),
+        (60_000, {"few": 0}, False),
+        (60_000, {"idle": 0}, False),
+    ],
+)
+def test_less_than_a_packet_rises_at_an_idle_link_without_a_cut(
+    mtu: int, changes: dict[str, float], rises: bool
+) -> None:
+    """Two acknowledgements are enough, lockstep's own rise apart; 0 of them turn it off."""
+    made, plain = compiled("lockstep_hints"), compiled("lockstep")
+    hinted = ThreeWays(made, made.law.integers("default", 1000, **changes))
+    alone = ThreeWays(plain, plain.law.integers("default", 1000))
+    was = (_LINK, 0)
+    for k in range(1, 202):
+        event = _ack(k, _BASE + 20_000 * (k < 200)) | {"mtu": mtu, "rate": was[0], "window": was[1]}
+        now, other = (ways.event(Kind.ACK, **event)[:2] for ways in (hinted, alone))
+        assert now == other or (rises and k == 201)
+        was = now
+    raised = max(_BDP / 4, 1.3 * other[1])
+    assert abs(now[1] - (raised if rises else other[1])) <= 1
+
+
 def test_false_words_need_a_queue_of_two_round_trips() -> None:
     """What a few starts leave behind does not suffice for a receiver's lie; an incast's does."""
     made = compiled("lockstep_hints")
