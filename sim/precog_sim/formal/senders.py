@@ -32,24 +32,30 @@ _SHIM = ("heed", "hold", "heard_stb", "heard", "asks")
 _TIED = ("i_reset", "first_reset", "count", "level", "joined")
 
 
+def _with_plain_rows(source: str, name: str) -> tuple[Any, Opened, Rows, int]:
+    """A block with `Rows` for its `RowUpdate`: block, its inside, rows, cycles of an update."""
+    made: list[Rows] = []
+
+    def rows(shape: Any, depth: int) -> Rows:
+        made.append(Rows(shape, depth))
+        return made[-1]
+
+    module: Any
+    with reimported(source) as module:
+        cycles: int = module.RowUpdate.CYCLES
+        rows.CYCLES = cycles  # type: ignore[attr-defined]
+        module.RowUpdate = rows
+        dut = getattr(module, name)(SLOTS)
+        inner = Opened(dut)
+    (only,) = made
+    return dut, inner, only, cycles
+
+
 class CountHarness(wiring.Component):
     """`Senders`, any packets, resets, time and registers."""
 
     def __init__(self) -> None:
-        made: list[Rows] = []
-
-        def rows(shape: Any, depth: int) -> Rows:
-            made.append(Rows(shape, depth))
-            return made[-1]
-
-        module: Any
-        with reimported(_SOURCE) as module:
-            cycles = module.RowUpdate.CYCLES
-            module.RowUpdate = rows
-            rows.CYCLES = cycles  # type: ignore[attr-defined]
-            self._dut = module.Senders(SLOTS)
-            self._inner = Opened(self._dut)
-        (self._rows,) = made
+        self._dut, self._inner, self._rows, _ = _with_plain_rows(_SOURCE, "Senders")
         free = {
             name: In(member.shape)
             for name, member in self._dut.signature.members.items()
@@ -126,19 +132,7 @@ class ToldHarness(wiring.Component):
     """`SendersTold`, any shims, scores, beliefs and resets; any number of own flows."""
 
     def __init__(self) -> None:
-        made: list[Rows] = []
-
-        def rows(shape: Any, depth: int) -> Rows:
-            made.append(Rows(shape, depth))
-            return made[-1]
-
-        module: Any
-        with reimported(_TOLD) as module:
-            self._cycles = rows.CYCLES = module.RowUpdate.CYCLES  # type: ignore[attr-defined]
-            module.RowUpdate = rows
-            self._dut = module.SendersTold(SLOTS)
-            self._inner = Opened(self._dut)
-        (self._rows,) = made
+        self._dut, self._inner, self._rows, self._cycles = _with_plain_rows(_TOLD, "SendersTold")
         super().__init__(
             {
                 **{name: In(self._dut.signature.members[name].shape) for name in _SHIM},
