@@ -100,17 +100,22 @@ def test_a_reset_of_the_rtts_forgets_who_sent() -> None:
     assert senders.count() == Sending(0, 0)
 
 
-def test_levels_of_the_peer_are_heeded_if_the_host_says_so() -> None:
-    emulator, _, senders = _device()
-    assert emulator.packets is not None
+def _peer(score: int | None = None) -> Card:
+    """A card to which three queue pairs send, and which says so."""
     peer = Card(4, CardConfig(senders=True))
     assert peer.senders is not None
     peer.senders.config = SendersConfig(say=True)
     for slot in range(3):
-        peer.add(slot, A_ADDRESS, A_QP + slot, B_QP + slot)
-    for slot in range(3):
+        peer.add(slot, A_ADDRESS, A_QP + slot, B_QP + slot, score=score)
         peer.receive(packet(bytes(64), opcode=0x01, bth={"dqpn": B_QP + slot}), 5, 5)
     assert peer.senders.count(6) == 3
+    return peer
+
+
+def test_levels_of_the_peer_are_heeded_if_the_host_says_so() -> None:
+    emulator, _, senders = _device()
+    assert emulator.packets is not None
+    peer = _peer()
     answer = peer.transmit(_data(0), 7, 7).frame
     assert emulator.packets.receive(answer, 8).senders is None
     senders.set_parameters(heed=True)
@@ -121,12 +126,7 @@ def test_levels_of_the_peer_are_heeded_if_the_host_says_so() -> None:
 def test_a_level_counts_as_0_where_the_own_flows_are_more_than_half() -> None:
     emulator, device, senders = _device()
     assert emulator.packets is not None
-    peer = Card(4, CardConfig(senders=True))
-    assert peer.senders is not None
-    peer.senders.config = SendersConfig(say=True)
-    for slot in range(3):
-        peer.add(slot, A_ADDRESS, A_QP + slot, B_QP + slot)
-        peer.receive(packet(bytes(64), opcode=0x01, bth={"dqpn": B_QP + slot}), 5, 5)
+    peer = _peer()
     senders.set_parameters(heed=True)
     answer = peer.transmit(_data(0), 7, 7).frame  # three senders: 2
     for slot in range(2):
@@ -175,12 +175,7 @@ def test_with_the_receiver_s_block_levels_are_events_of_their_own(
 ) -> None:
     """Scores leave the receiver later, as commands that bear the level in force."""
     made = compile_law(load("lockstep_hints"))
-    peer = Card(4, CardConfig(senders=True))
-    assert peer.senders is not None
-    peer.senders.config = SendersConfig(say=True)
-    for slot in range(3):
-        peer.add(slot, A_ADDRESS, A_QP + slot, B_QP + slot, score=40)
-        peer.receive(packet(bytes(64), opcode=0x01, bth={"dqpn": B_QP + slot}), 5, 5)
+    peer = _peer(score=40)
     config = NicConfig(qps=4, sets=2, width=64, senders=True, law_cores=1, receiver=receiver)
     emulator = Emulator(config)
     device = Device(emulator)
