@@ -10,7 +10,7 @@ from precog_spec.registers.senders import SENDERS_EVENTS, SENDERS_PARAMETERS
 __all__ = ["attach"]
 
 
-def attach(m: Module, bank: RegisterBank, tables: CounterTables, card: Card, *, slots: int) -> None:
+def attach(m: Module, bank: RegisterBank, tables: CounterTables, card: Card) -> None:
     """Put parameters, beliefs and counters between a bank and a card.
 
     Parameters
@@ -22,8 +22,6 @@ def attach(m: Module, bank: RegisterBank, tables: CounterTables, card: Card, *, 
     tables : CounterTables
     card : Card
         With `senders`.
-    slots : int
-        QP slots.
     """
     for register in SENDERS_PARAMETERS:
         for field in register.fields:
@@ -35,7 +33,7 @@ def attach(m: Module, bank: RegisterBank, tables: CounterTables, card: Card, *, 
     with m.If(bank.senders_belief_stb):
         # Shims and scores have two beats or more: it is taken before the host can write again.
         m.d.sync += [
-            waits.eq(bank.senders_belief_qp < slots),
+            waits.eq(bank.senders_belief_qp < card.options.slots),
             belief.payload.slot.eq(bank.senders_belief_qp),
             belief.payload.level.eq(bank.senders_belief_level),
         ]

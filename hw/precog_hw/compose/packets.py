@@ -32,7 +32,7 @@ def packets(parts: Parts) -> stream.Interface:
     copy = wire.i_table if wire is not None else None
     emptied = attach(m, parts.bank, card, config, parts.tables, tick_ps=parts.tick_ps, copy=copy)
     if config.senders:
-        senders_adapter.attach(m, parts.bank, parts.tables, card, slots=config.qps)
+        senders_adapter.attach(m, parts.bank, parts.tables, card)
     if config.receiver:
         emptied &= _receives(parts)
     tx = card.i_tx
