@@ -1,11 +1,14 @@
 """How long a transfer takes alone in the network: what slowdowns are measured against."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from precog_sim.network.scenario import Scenario
+from precog_sim.network.topology import Link
 
-__all__ = ["alone_us"]
+__all__ = ["alone_us", "one_way_us"]
 
 _Table = NDArray[np.int64]
 
@@ -43,17 +46,28 @@ def _alone_us(
     scenario: Scenario, src: int, dst: int, size: int, header: int, ack_bytes: int
 ) -> float:
     links = scenario.topology.path(src, dst)
-    packets = -(-size // scenario.payload)
-    full = scenario.payload + header
-    last = size - (packets - 1) * scenario.payload + header
-    # When the last packet and the one before it have left each hop, delays left out.
+    before_ns, last_ns = _there_ns(links, size, scenario.payload, header)
+    for link in reversed(links):
+        before_ns += ack_bytes * 8 / link.gbps if size > scenario.payload else 0.0
+        last_ns = max(last_ns, before_ns) + ack_bytes * 8 / link.gbps
+    return last_ns * 1e-3 + sum(2 * link.delay_ps for link in links) * 1e-6
+
+
+def one_way_us(links: Sequence[Link], size: int, payload: int, header: int) -> float:
+    """Until the last of `size` bytes has arrived, alone in the network at line rate."""
+    _, last_ns = _there_ns(links, size, payload, header)
+    return last_ns * 1e-3 + sum(link.delay_ps for link in links) * 1e-6
+
+
+def _there_ns(links: Sequence[Link], size: int, payload: int, header: int) -> tuple[float, float]:
+    """When the packet before the last one, and the last, have left the last hop; no delays."""
+    packets = -(-size // payload)
+    full = payload + header
+    last = size - (packets - 1) * payload + header
     sent_ns = slowest_ns = before_ns = last_ns = 0.0
     for link in links:
         sent_ns += full * 8 / link.gbps
         slowest_ns = max(slowest_ns, full * 8 / link.gbps)
         before_ns = sent_ns + (packets - 2) * slowest_ns if packets > 1 else 0.0
         last_ns = max(last_ns, before_ns) + last * 8 / link.gbps
-    for link in reversed(links):
-        before_ns += ack_bytes * 8 / link.gbps if packets > 1 else 0.0
-        last_ns = max(last_ns, before_ns) + ack_bytes * 8 / link.gbps
-    return last_ns * 1e-3 + sum(2 * link.delay_ps for link in links) * 1e-6
+    return before_ns, last_ns

@@ -12,7 +12,6 @@ Only hosts' links are looked at, and answers take no room on them. Bytes are tho
 number of packets.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_sim.network import Result
-from precog_sim.network.topology import Link
+from precog_sim.network.alone import one_way_us
 
 __all__ = ["Bounds", "job_bounds"]
 
@@ -137,22 +136,7 @@ def _chain(result: Result, job: NDArray[np.bool_]) -> float:
         key = (flow.src, flow.dst, flow.size, int(result.header[f]))
         if key not in known:
             path = scenario.topology.path(flow.src, flow.dst)
-            known[key] = _one_way_us(path, flow.size, scenario.payload, key[3])
+            known[key] = one_way_us(path, flow.size, scenario.payload, key[3])
         arrived[f] = begin + known[key]
         found = max(found, begin + float(result.standalone_us[f]))
     return found
-
-
-def _one_way_us(path: Sequence[Link], size: int, payload: int, header: int) -> float:
-    """Until the last of `size` bytes has arrived, alone in the network at line rate."""
-    packets = -(-size // payload)
-    full = payload + header
-    last = size - (packets - 1) * payload + header
-    sent_ns = slowest_ns = last_ns = 0.0
-    for link in path:
-        each = full * 8 / link.gbps
-        sent_ns += each
-        slowest_ns = max(slowest_ns, each)
-        before = sent_ns + (packets - 2) * slowest_ns if packets > 1 else 0.0
-        last_ns = max(last_ns, before) + last * 8 / link.gbps
-    return last_ns * 1e-3 + sum(link.delay_ps for link in path) * 1e-6
