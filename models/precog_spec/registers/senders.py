@@ -23,6 +23,15 @@ SENDERS_EVENTS: tuple[tuple[str, str], ...] = (
 )
 
 
+def _counted(name: str, doc: str, counted: str) -> Register:
+    """A register of a count and its level."""
+    fields = (
+        Field("count", COUNT_BITS, _RO, counted),
+        Field("level", SHIM["senders"].bits, _RO, "Level.", lsb=24),
+    )
+    return Register(name, doc, fields, volatile=True)
+
+
 def _parameters(tick_ps: int) -> tuple[Register, ...]:
     return (
         Register(
@@ -106,24 +115,8 @@ def senders_block(tick_ps: int) -> Block:
                     Field("level", SHIM["senders"].bits, _PULSE, "Level.", lsb=24),
                 ),
             ),
-            Register(
-                "COUNT",
-                "Now.",
-                (
-                    Field("count", COUNT_BITS, _RO, "Queue pairs."),
-                    Field("level", SHIM["senders"].bits, _RO, "Level.", lsb=24),
-                ),
-                volatile=True,
-            ),
-            Register(
-                "OWN",
-                "The card's own flows now.",
-                (
-                    Field("count", COUNT_BITS, _RO, "Queue pairs with data to the wire."),
-                    Field("level", SHIM["senders"].bits, _RO, "Level.", lsb=24),
-                ),
-                volatile=True,
-            ),
+            _counted("COUNT", "Now.", "Queue pairs."),
+            _counted("OWN", "The card's own flows now.", "Queue pairs with data to the wire."),
         ),
         tables=(
             Table(
