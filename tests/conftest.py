@@ -19,6 +19,7 @@ import pytest
 from amaranth.hdl import UnusedElaboratable
 from tests.waves import ROOT, folder_of, waves
 
+from precog_models.frames import in_one_piece
 from precog_sim.rtl.compiling import QUICK
 from precog_sim.rtl.verilate import EFFORT, WAVES
 
@@ -42,6 +43,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help=f"each simulation of a test that fails leaves a waveform in {ROOT}",
     )
+
+
+_STARTED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> object:
+    """Runs the whole session with its frames in one piece."""
+    if config.stash.get(_STARTED, False):
+        return None
+    config.stash[_STARTED] = True
+    return in_one_piece(config.hook.pytest_cmdline_main, config=config)
 
 
 def pytest_collection_finish() -> None:

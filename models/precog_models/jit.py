@@ -29,6 +29,8 @@ from numba import config
 from numba.core import event
 from platformdirs import user_cache_path
 
+from precog_models.frames import in_one_piece
+
 __all__ = ["KEPT", "cfunc", "njit"]
 
 #: Versions of one folder's sources whose machine code is kept.
@@ -81,7 +83,7 @@ def _cached(function: _F, make: Callable[[bool], Any]) -> Any:
     with _LOCK:  # numba reads the folder's name when the function is made
         before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
         try:
-            return make(True)
+            return in_one_piece(make, True)
         finally:
             config.CACHE_DIR = before
 

@@ -6,6 +6,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_models.frames import in_one_piece
 from precog_sim.network.checks import check_threads, check_timing
 from precog_sim.network.congestion import CongestionControl
 from precog_sim.network.crew import Crew, Status, work
@@ -30,7 +31,7 @@ def _together(net: Net, crew: _Table) -> None:
     ]
     for one in others:
         one.start()
-    work(net, crew, 0)
+    in_one_piece(work, net, crew, 0)  # the first call compiles it
     for one in others:
         one.join()
 
