@@ -11,6 +11,7 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 CAPTURES ?= $(wildcard ../shared/captures)
 SOAK := $(PY) -m pytest -q --seed new
+SKIPPED := grep -rlE --include '*.py' 'volume (== 1|< 2)' tests | sed 's,/conftest.py,,' | sort
 COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.py wire_nic.py grant_nic.py whole_core.py)
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -56,7 +57,7 @@ smoke: $(STAMP)
 docs: $(STAMP) ## the documents as a site, build/docs/index.html
 	$(PY) -m sphinx -q -W --keep-going -b html docs build/docs
 
-# Seeds are new each time. CAPTURES=folder: also replay the captures that are there.
+# Seeds are new each time. SKIPPED: what `make test` leaves out for its length. CAPTURES=folder: also replay the captures that are there.
 soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packets at five widths, laws, pacer, two NICs; agents under faults
 	$(PY) -m precog_sim.rtl.exactness --out build/soak/exactness.json
 	$(SOAK) tests/models/packet/test_fuzz.py tests/integration/test_card.py \
@@ -75,7 +76,7 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 	$(SOAK) tests/hw/predict/test_forecast_blocks.py tests/hw/predict/test_tree.py --volume 20 --junit-xml build/soak/forecast.xml
 	$(SOAK) tests/hw/csr/test_register_suite.py tests/sw/test_register_suite.py --volume 10 --junit-xml build/soak/registers.xml
 	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray]'
-	$(SOAK) tests/fleet/test_ray.py --volume 2 --junit-xml build/soak/ray.xml
+	$(SOAK) -n $(JOBS) --dist loadgroup $$($(SKIPPED)) --volume 2 --junit-xml build/soak/skipped.xml
 	$(PY) -m tests.fleet.campaign --runs 200 --workers $(JOBS) --out build/soak/faults.json
 	$(PY) -m precog_fleet demo --seed $$RANDOM -o build/soak/fleet-demo.json
 	$(PY) -m precog_sim.backtoback --packets 100000 --out build/soak/backtoback.json

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("banks")]
 
 _MAPS = {"small": SMALL, **MAPS}
 #: The others with --volume 2.
-_ALWAYS = (("ours", "small"), ("ours", "all"), ("regblock", "small"), ("regblock", "tiny"))
+_ALWAYS = (("ours", "small"), ("ours", "all"), ("regblock", "small"))
 
 
 @cache
