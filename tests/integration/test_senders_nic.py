@@ -39,6 +39,8 @@ def _same(pair: Pair) -> None:
     assert rtl.count() == golden.count()
     assert rtl.own() == golden.own()
     assert rtl.counters() == golden.counters()
+    for slot in range(4):
+        assert rtl.told(slot) == golden.told(slot)
     same_numbers(pair)
 
 
@@ -82,6 +84,7 @@ def test_packets_count_and_say_so(pair: Pair, seed: int) -> None:
             _within_an_epoch(pair)
             _same(pair)
         if n == 30:
+            assert any(_drivers(pair)[1].told(slot).most for slot in range(4))
             for driver in _drivers(pair):
                 driver.set_parameters(own=True)
         if n == 40:
@@ -92,4 +95,7 @@ def test_packets_count_and_say_so(pair: Pair, seed: int) -> None:
     assert counters["joined"] > 4
     assert counters["risen"] >= 3
     assert counters["outnumbered"] > 0
+    for driver in _drivers(pair):
+        driver.believe(3, 9)
+    assert golden.told(3).believed
     _same(pair)

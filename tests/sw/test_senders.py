@@ -7,7 +7,7 @@ import pytest
 
 from precog_host import cli
 from precog_host.device import Device
-from precog_host.driver.senders import SendersDriver, SendersParameters, Sending
+from precog_host.driver.senders import SendersDriver, SendersParameters, Sending, Told
 from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError
 from precog_models.laws.compiler.compile import compile_law
@@ -165,8 +165,32 @@ def test_a_believed_level_is_replaced_by_the_first_word() -> None:
     peer = Card(4, CardConfig(senders=True))
     peer.add(1, A_ADDRESS, A_QP + 1, B_QP + 1)
     answer = peer.transmit(_data(1), 7, 7).frame
+    assert senders.told(1) == Told(3, believed=True, most=0)
     assert emulator.packets.receive(answer, 9).senders == 0
     assert golden.said(1) == 0
+    assert senders.told(1) == Told(0, believed=False, most=0)
+
+
+def test_what_a_receiver_has_said_is_read_until_its_reset() -> None:
+    emulator, device, senders = _device()
+    assert emulator.packets is not None
+    assert device.packet is not None
+    senders.set_parameters(heed=True, hold_us=1)
+    peer = _peer()
+    emulator.packets.receive(peer.transmit(_data(0), 7, 7).frame, 9)
+    assert [senders.told(slot) for slot in range(2)] == [Told(2, False, 2), Told(0, False, 0)]
+    assert peer.senders is not None
+    peer.senders.config = SendersConfig(say=True, epoch=7)  # counts begin anew
+    emulator.packets.receive(peer.transmit(_data(0), 5000, 5000).frame, 9000)
+    assert senders.told(0) == Told(0, believed=False, most=2)
+    senders.set_parameters(heed=False)
+    assert senders.told(0).most == 2
+    device.packet.unbind(0)
+    assert senders.told(0) == Told(0, believed=False, most=0)
+    with pytest.raises(ValueError, match=r"slot must be in 0\.\.3, not 4"):
+        senders.told(4)
+    with pytest.raises(DeviceError, match="range"):
+        senders._command("SENDERS", 4, fetch=1)
 
 
 @pytest.mark.parametrize("receiver", [False, True])
@@ -247,5 +271,10 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
         "hold_us": 30.0,
     }
     assert _run("packet", "senders", "believe", "1", "2", "-d", _URI) == 0
+    capsys.readouterr()
+    assert _run("packet", "senders", "told", "1", "-d", _URI, "-j") == 0
+    assert json.loads(capsys.readouterr().out) == {"level": 0, "believed": False, "most": 0}
+    assert _run("packet", "senders", "told", "4", "-d", _URI) == 2
+    assert "slot must be in 0..3, not 4" in capsys.readouterr().err
     assert _run("packet", "senders", "show", "-d", _URI) == 0
     assert "epoch_us" in capsys.readouterr().out

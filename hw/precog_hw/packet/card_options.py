@@ -22,7 +22,7 @@ from .layouts import CARD_CONFIG, LENGTH_BITS
 from .qp_lookup import cell_layout, table_access_layout
 from .rx_path import RxPath
 from .senders import LEVEL
-from .senders_told import belief_layout, told_layout
+from .senders_told import SHOWN, belief_layout, told_layout
 
 __all__ = ["ANSWERED", "MIN_TICK_PS", "REFUSED", "CardOptions"]
 
@@ -100,6 +100,7 @@ class CardOptions:
             "joined": Out(1),
             "i_look": In(stream.Signature(range(self.slots))),
             "i_belief": In(stream.Signature(belief_layout(self.slots))),
+            "i_show": In(stream.Signature(range(self.slots))),
             "own_count": Out(range(self.slots + 1)),
             "own_level": Out(LEVEL),
             "heeded": Out(1),
@@ -108,6 +109,8 @@ class CardOptions:
             "risen": Out(1),
             "outnumbered": Out(1),
             "told": Out(told_layout(self.slots)),
+            "shown_stb": Out(1),
+            "shown": Out(SHOWN),
         }
         remotes = {"remote_stb": In(1), "remote": In(remote_qp_layout(self.slots))}
         return {

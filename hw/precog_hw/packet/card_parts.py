@@ -27,7 +27,7 @@ from .tx_path import TxPath
 
 __all__ = ["attach_destinations", "attach_notification", "attach_senders"]
 
-_TOLD = ("heeded", "known_stb", "told_stb", "risen", "outnumbered", "told")
+_TOLD = ("heeded", "known_stb", "told_stb", "risen", "outnumbered", "told", "shown_stb", "shown")
 
 
 def attach_notification(
@@ -102,6 +102,9 @@ def attach_senders(
         told.i_belief.payload.eq(card.i_belief.payload),
         told.i_belief.valid.eq(card.i_belief.valid & ~collector.commit.score.valid),
         card.i_belief.ready.eq(told.i_belief.ready & ~collector.commit.score.valid),
+        told.i_show.payload.eq(card.i_show.payload),
+        told.i_show.valid.eq(card.i_show.valid),
+        card.i_show.ready.eq(told.i_show.ready),
         told.own.eq(Mux(registers.own, own.level, 0)),
         told.heard_stb.eq(brought.valid),
         told.asks.eq(collector.commit.score.valid),

@@ -78,7 +78,9 @@ class CardPorts(wiring.Component):
         As above: of `SendersTold`.
     i_belief : In(stream.Signature(belief_layout(slots)))
         As above: host, of `SendersTold`. Waits for a cycle without a score, too.
-    heeded, known_stb, told_stb, risen, outnumbered, told : Out
+    i_show : In(stream.Signature(range(slots)))
+        As above: host, of `SendersTold`.
+    heeded, known_stb, told_stb, risen, outnumbered, told, shown_stb, shown : Out
         With `senders`: of `SendersTold`.
     """
 

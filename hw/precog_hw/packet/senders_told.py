@@ -14,7 +14,7 @@ from precog_spec.frames.cps import HOLD_STEP
 
 from .senders import LEVEL
 
-__all__ = ["SendersTold", "belief_layout", "told_layout"]
+__all__ = ["SHOWN", "SendersTold", "belief_layout", "told_layout"]
 
 _TIME_BITS = Fmt.TIME.width - HOLD_STEP
 _ROW = data.StructLayout(
@@ -22,8 +22,11 @@ _ROW = data.StructLayout(
         "level": LEVEL,
         "time": unsigned(_TIME_BITS),
         "believed": 1,  # by the host; the next shim's level replaces it
+        "most": LEVEL,  # of the shims since the reset
     }
 )
+#: What the host reads of a row.
+SHOWN = data.StructLayout({"level": LEVEL, "believed": 1, "most": LEVEL})
 
 
 def told_layout(slots: int) -> data.StructLayout:
@@ -54,7 +57,7 @@ class SendersTold(wiring.Component):
     A level counts as 0 if that of the card's own flows is no less: they are more than half of
     2**level then, and its own link holds them back.
 
-    Latency: 3 cycles. Throughput: a shim in each cycle. Cost: `RowUpdate` of 35 bits.
+    Latency: 3 cycles. Throughput: a shim in each cycle. Cost: `RowUpdate` of 39 bits.
 
     Parameters
     ----------
@@ -79,6 +82,8 @@ class SendersTold(wiring.Component):
         The level in force of a slot shall be known. Waits for a cycle without any of these.
     i_belief : In(stream.Signature(belief_layout(slots)))
         Host: it believes a level, with `heed`. Waits for a cycle without any of these.
+    i_show : In(stream.Signature(range(slots)))
+        Host: it reads a row, with `heed` or without. Waits for a cycle without any of these.
     heeded : Out(1)
         Strobe: a shim was looked at.
     known_stb : Out(1)
@@ -89,6 +94,8 @@ class SendersTold(wiring.Component):
         With it: that is another than before; it is greater.
     outnumbered : Out(1)
         With `heeded`: the level counts as 0.
+    shown_stb, shown : Out(1), Out(SHOWN)
+        A row that the host reads.
     """
 
     CYCLES = RowUpdate.CYCLES
@@ -96,6 +103,7 @@ class SendersTold(wiring.Component):
     i_reset: stream.Interface
     i_look: stream.Interface
     i_belief: stream.Interface
+    i_show: stream.Interface
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
@@ -115,7 +123,10 @@ class SendersTold(wiring.Component):
                 "risen": Out(1),
                 "outnumbered": Out(1),
                 "told": Out(told_layout(slots)),
+                "i_show": In(stream.Signature(range(slots))),
                 "heeded": Out(1),
+                "shown_stb": Out(1),
+                "shown": Out(SHOWN),
             }
         )
 
@@ -123,7 +134,7 @@ class SendersTold(wiring.Component):
         m = Module()
         change = data.StructLayout(
             {
-                **dict.fromkeys(("resets", "asks", "believes", "outnumbered"), 1),
+                **dict.fromkeys(("resets", "asks", "believes", "shows", "outnumbered"), 1),
                 "level": LEVEL,
                 "t": Fmt.TIME.width,
             }
@@ -133,6 +144,7 @@ class SendersTold(wiring.Component):
         shims, old, new = self.heard_stb & self.heed, rows.old, rows.new
         heeds = shims | (self.asks & self.heed)
         belief, believes, looks = self.i_belief.payload, Signal(), Signal()
+        shows = Signal()
         of = waits.o
         level = Signal(LEVEL)
         time = Signal(_TIME_BITS)
@@ -145,12 +157,15 @@ class SendersTold(wiring.Component):
             self.i_reset.ready.eq(~heeds),
             self.i_look.ready.eq(~heeds & ~self.i_reset.valid),
             self.i_belief.ready.eq(self.i_look.ready & ~self.i_look.valid),
+            self.i_show.ready.eq(self.i_belief.ready & ~self.i_belief.valid),
+            shows.eq(self.i_show.valid & self.i_show.ready),
             looks.eq(self.i_look.valid & self.i_look.ready & self.heed),
             believes.eq(self.i_belief.valid & self.i_belief.ready & self.heed),
-            rows.i_stb.eq(heeds | self.i_reset.valid | looks | believes),
+            rows.i_stb.eq(heeds | self.i_reset.valid | looks | believes | shows),
             rows.i_row.eq(self.i_reset.payload),
-            waits.i.resets.eq(~heeds & ~looks & ~believes),
-            waits.i.asks.eq((heeds & ~shims) | looks),
+            waits.i.resets.eq(~heeds & self.i_reset.valid),
+            waits.i.asks.eq((heeds & ~shims) | looks | shows),
+            waits.i.shows.eq(shows),
             waits.i.believes.eq(believes),
             level.eq(Mux(heeds, self.heard.level, belief.level)),
             outnumbered.eq((level != 0) & (self.own >= level)),
@@ -166,7 +181,9 @@ class SendersTold(wiring.Component):
             ),
             new.eq(old),
             self.heeded.eq(shim),
-            self.known_stb.eq(rows.stb & ~of.resets),
+            self.known_stb.eq(rows.stb & ~of.resets & ~of.shows),
+            self.shown_stb.eq(rows.stb & of.shows),
+            *(self.shown[name].eq(old[name]) for name in SHOWN.members),
             self.told_stb.eq(rows.stb & ~of.resets & (rises | (expires & (of.level != old.level)))),
             self.risen.eq(shim & rises),
             self.outnumbered.eq(shim & of.outnumbered),
@@ -180,10 +197,14 @@ class SendersTold(wiring.Component):
             m.d.comb += rows.i_row.eq(self.i_look.payload)
         with m.Elif(believes):
             m.d.comb += rows.i_row.eq(belief.slot)
+        with m.Elif(shows):
+            m.d.comb += rows.i_row.eq(self.i_show.payload)
         with m.If(rises | expires):
             m.d.comb += [new.level.eq(of.level), new.believed.eq(of.believes)]
             with m.If(~of.believes):
                 m.d.comb += new.time.eq(time)
+        with m.If(shim & (of.level > old.most)):
+            m.d.comb += new.most.eq(of.level)
         with m.If(of.resets):
             m.d.comb += new.eq(0)
         return m

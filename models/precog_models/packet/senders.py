@@ -30,7 +30,7 @@ from precog_spec.frames.opcodes import ANNOUNCED, ANNOUNCES, UNTOLD, WHOLE
 
 from .parser import Descriptor
 
-__all__ = ["SenderCount", "Senders", "SendersConfig", "level_of"]
+__all__ = ["Said", "SenderCount", "Senders", "SendersConfig", "level_of"]
 
 _EPOCHS, _WORD = 16, 0xFFFF_FFFF
 _TIMES = Fmt.TIME.max >> HOLD_STEP
@@ -64,15 +64,16 @@ def level_of(count: int) -> int:
     return min(max(count - 1, 0).bit_length(), LEVEL_MAX)
 
 
-class _Said(NamedTuple):
+class Said(NamedTuple):
     """The greatest level of a queue pair's shims, and when it came; or one that is believed."""
 
     level: int
     time: int  # steps of HOLD
     believed: bool = False
+    most: int = 0  # of the shims since the reset
 
 
-_NOTHING = _Said(0, 0)
+_NOTHING = Said(0, 0)
 
 
 class SenderCount:
@@ -219,8 +220,11 @@ class Senders:
         time = (t & Fmt.TIME.max) >> HOLD_STEP
         old = was.believed or (time - was.time) & _TIMES > self._config.hold >> HOLD_STEP
         rises = level > was.level
+        most = max(was.most, level)
         if rises or old:
-            self._said[slot] = _Said(level, time)
+            self._said[slot] = Said(level, time, most=most)
+        else:
+            self._said[slot] = was._replace(most=most)
         self.risen += rises
         return level if rises or (old and level != was.level) else None
 
@@ -243,6 +247,10 @@ class Senders:
     def said(self, slot: int) -> int:
         """The level in force of a queue pair; 0 if shims are not heeded."""
         return self._said[slot].level if self._config.heed else 0
+
+    def row(self, slot: int) -> Said:
+        """What a queue pair's receiver has said, heeded or not now."""
+        return self._said[slot]
 
     def reset(self, slot: int) -> None:
         """Forget a queue pair."""

@@ -5,10 +5,16 @@ compared with it by a test.
 """
 
 from precog_spec.frames.cps import EPOCH_LEAST, HOLD_STEP, SHIM
-from precog_spec.registers.common import counter_registers, ticks_of
+from precog_spec.registers.common import counter_registers, ticks_of, window_registers
 from precog_spec.registers.model import Access, Block, Field, Register, Table
 
-__all__ = ["COUNT_BITS", "SENDERS_EVENTS", "SENDERS_PARAMETERS", "senders_block"]
+__all__ = [
+    "COUNT_BITS",
+    "SENDERS_EVENTS",
+    "SENDERS_PARAMETERS",
+    "SENDERS_ROW",
+    "senders_block",
+]
 
 _RW, _RO, _PULSE = Access.RW, Access.RO, Access.PULSE
 COUNT_BITS = 17  # of up to 65536 queue pairs
@@ -20,6 +26,25 @@ SENDERS_EVENTS: tuple[tuple[str, str], ...] = (
     ("heard", "shims that were heeded"),
     ("risen", "of them those with more than all of the queue pair's in the last HOLD"),
     ("outnumbered", "of them those with a level that counts as 0, by CONTROL.own"),
+)
+
+#: What a queue pair's receiver has said.
+SENDERS_ROW: tuple[Register, ...] = (
+    Register(
+        "TOLD",
+        "Levels of the receiver of the queue pair that was fetched last.",
+        (
+            Field("level", SHIM["senders"].bits, _RO, "That which is in force."),
+            Field("believed", 1, _RO, "It is the host's; no shim has replaced it.", lsb=7),
+            Field(
+                "most",
+                SHIM["senders"].bits,
+                _RO,
+                "The greatest that was heeded since the queue pair's reset.",
+                lsb=8,
+            ),
+        ),
+    ),
 )
 
 
@@ -102,7 +127,7 @@ def senders_block(tick_ps: int) -> Block:
         "binary logarithm, rounded up, is the level, 0..15; 0: one at most. The card's own flows "
         "are counted alike, by the packets that leave.",
         id=0x47,
-        version=(1, 1),
+        version=(1, 2),
         registers=(
             *_parameters(tick_ps),
             Register(
@@ -117,6 +142,8 @@ def senders_block(tick_ps: int) -> Block:
             ),
             _counted("COUNT", "Now.", "Queue pairs."),
             _counted("OWN", "The card's own flows now.", "Queue pairs with data to the wire."),
+            *window_registers("QP slot", (("fetch", "Copy its row to TOLD."),), "a QP"),
+            *SENDERS_ROW,
         ),
         tables=(
             Table(

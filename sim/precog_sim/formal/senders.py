@@ -142,6 +142,8 @@ class ToldHarness(wiring.Component):
                 "look": In(range(SLOTS)),
                 "believes": In(1),
                 "belief": In(self._dut.i_belief.payload.shape()),
+                "shows": In(1),
+                "show": In(range(SLOTS)),
                 "flows": In(_COUNT_BITS),
             }
         )
@@ -162,6 +164,8 @@ class ToldHarness(wiring.Component):
             dut.i_look.payload.eq(self.look),
             dut.i_belief.valid.eq(self.believes),
             dut.i_belief.payload.eq(self.belief),
+            dut.i_show.valid.eq(self.shows),
+            dut.i_show.payload.eq(self.show),
             *(getattr(dut, name).eq(getattr(self, name)) for name in _SHIM),
         ]
         level, fewer = Signal.like(self.heard.level), Signal()
@@ -176,6 +180,9 @@ class ToldHarness(wiring.Component):
         m.d.comb += [
             Assert(~dut.heeded | (dut.outnumbered == fewer), "who has more than half as many"),
             Assert(~dut.told_stb | (dut.told.level == counts), "hears of none"),
+            Assert(
+                ~dut.shown_stb | ~(dut.heeded | dut.known_stb | dut.told_stb), "a read is silent"
+            ),
             Assert(~dut.heeded | ~believed | (dut.told.level == counts), "a word ends a belief"),
         ]
         return m
@@ -206,7 +213,7 @@ PROOFS = (
         5,
         "4 slots, any shims, scores, beliefs, resets and registers, up to 65536 own flows n: a "
         "level with 2**level < 2 n is told as 0, and any other as it is; a shim's replaces one "
-        "that is believed",
+        "that is believed; a law hears nothing of what the host reads",
     ),
 )
 MUTANTS = (
@@ -287,5 +294,12 @@ MUTANTS = (
         "(old.believed | of.believes",
         "(of.believes",
         "a belief outlives a lower word",
+    ),
+    Mutant(
+        "senders.told",
+        _TOLD,
+        "(heeds & ~shims) | looks | shows",
+        "(heeds & ~shims) | looks",
+        "a row that the host reads is a word of its receiver",
     ),
 )

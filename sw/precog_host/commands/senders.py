@@ -87,6 +87,18 @@ def believe(
         _emit(counting, json_)
 
 
+@app.command()
+def told(
+    slot: Annotated[int, typer.Argument(help="QP slot.")],
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Show the levels that a queue pair's receiver has said, as far as they were heeded."""
+    with _counting(device) as counting:
+        said = dataclasses.asdict(counting.told(slot))
+    emit(said, lambda: table(("told", "value"), list(said.items())), json_)
+
+
 def _emit(counting: "SendersDriver", json_: bool) -> None:
     shown: dict[str, dict[str, Any]] = {
         "now": dataclasses.asdict(counting.count()),

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from precog_spec.frames.cps import EPOCH_LEAST, LEVEL_MAX
-from precog_spec.registers.senders import SENDERS_EVENTS, SENDERS_PARAMETERS
+from precog_spec.registers.senders import SENDERS_EVENTS, SENDERS_PARAMETERS, SENDERS_ROW
 
 from ..registers import Registers
 from ..transport import DeviceError
 from ..units import from_real, to_real
+from ..windows import Windows
 
-__all__ = ["SendersDriver", "SendersParameters", "Sending"]
+__all__ = ["SendersDriver", "SendersParameters", "Sending", "Told"]
 
 _SHORTEST = 1 << EPOCH_LEAST  # epoch, ticks
 (_HOLD,) = (one.field("hold") for one in SENDERS_PARAMETERS if one.name == "HOLD")
@@ -35,7 +36,16 @@ class Sending:
     level: int  #: binary logarithm of it, rounded up, 0..15
 
 
-class SendersDriver:
+@dataclass(frozen=True)
+class Told:
+    """Levels of a queue pair's receiver."""
+
+    level: int  #: that which is in force, 0..15
+    believed: bool  #: it is the host's; no shim has replaced it
+    most: int  #: the greatest that shims brought since the queue pair's reset
+
+
+class SendersDriver(Windows):
     """A device's count of senders.
 
     Parameters
@@ -52,7 +62,7 @@ class SendersDriver:
     def __init__(self, registers: Registers) -> None:
         if not registers.sizes.senders:
             raise DeviceError("device does not count senders: it was built without (senders=0)")
-        self.registers = registers
+        super().__init__(registers)
 
     def count(self) -> Sending:
         """Those that send to the device."""
@@ -129,18 +139,33 @@ class SendersDriver:
         ValueError
             There is no such slot or level; nothing is written then.
         """
-        qps = self.registers.sizes.qps
-        if not 0 <= slot < qps:
-            raise ValueError(f"slot must be in 0..{qps - 1}, not {slot!r}")
+        self._check(slot)
         if not 0 <= level <= LEVEL_MAX:
             raise ValueError(f"level must be in 0..{LEVEL_MAX}, not {level!r}")
         self.registers.write_fields("SENDERS", "BELIEF", qp=slot, level=level)
+
+    def told(self, slot: int) -> Told:
+        """What a queue pair's receiver has said, and shims that were heeded have brought.
+
+        Raises
+        ------
+        ValueError
+            There is no such slot.
+        """
+        self._check(slot)
+        row = self._fetch("SENDERS", slot, SENDERS_ROW)
+        return Told(row["level"], bool(row["believed"]), row["most"])
 
     def counters(self) -> dict[str, int]:
         """Events since reset."""
         return self.registers.snapshots.read(
             "SENDERS", "COUNTERS", [name for name, _ in SENDERS_EVENTS]
         )
+
+    def _check(self, slot: int) -> None:
+        qps = self.registers.sizes.qps
+        if not 0 <= slot < qps:
+            raise ValueError(f"slot must be in 0..{qps - 1}, not {slot!r}")
 
     def _epoch(self, us: float) -> int:
         """The register's number for an epoch of at least so long."""

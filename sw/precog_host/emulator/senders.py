@@ -38,6 +38,7 @@ class EmulatedSenders:
         counters = EmulatedCounters(names, lambda: {n: getattr(senders, n) for n in names})
         file.written |= {f"SENDERS.{one.name}": self._configure for one in SENDERS_PARAMETERS}
         file.written["SENDERS.BELIEF"] = self._believe
+        file.written["SENDERS.COMMAND"] = self._command
         file.tables["SENDERS.COUNTERS"] = counters.read, ignored
         self._configure()
 
@@ -46,6 +47,16 @@ class EmulatedSenders:
         self._time = t
         for register, count in (("COUNT", self._senders.count(t)), ("OWN", self._senders.own(t))):
             self._file.put(f"SENDERS.{register}", count=count, level=level_of(count))
+
+    def _command(self, value: int) -> None:
+        if not self._file.asked("SENDERS.COMMAND", value):
+            return
+        slot = self._file.get("SENDERS.SELECT")["index"]
+        if slot >= self._slots:
+            self._file.put("SENDERS.ERROR", range=1)
+            return
+        row = self._senders.row(slot)
+        self._file.put("SENDERS.TOLD", level=row.level, believed=row.believed, most=row.most)
 
     def _believe(self, value: int) -> None:
         register = self._file.map.block("SENDERS").register("BELIEF")

@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
 from precog_hw.packet.senders import Senders
-from precog_hw.packet.senders_told import SendersTold
+from precog_hw.packet.senders_told import SHOWN, SendersTold
 from precog_models.packet.parser import Descriptor
 from precog_models.packet.senders import Senders as Golden
 from precog_models.packet.senders import SendersConfig, level_of
@@ -188,12 +188,16 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
     heeded = risen = outnumbered = beliefs = 0
     said: list[int] = []
     levels: list[int] = []
+    rows: list[tuple[int, ...]] = []
+    shown: list[tuple[int, ...]] = []
 
     async def step(ctx: Any) -> None:
         nonlocal heeded, risen, outnumbered
         heeded += ctx.get(dut.heeded)
         if ctx.get(dut.known_stb):
             levels.append(ctx.get(dut.told.level))
+        if ctx.get(dut.shown_stb):
+            shown.append(tuple(ctx.get(dut.shown[name]) for name in SHOWN.members))
         risen += ctx.get(dut.risen)
         outnumbered += ctx.get(dut.outnumbered)
         if ctx.get(dut.told_stb):
@@ -220,6 +224,12 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
             ctx.set(dut.i_belief.valid, 0)
             ctx.set(dut.asks, 0)
             ctx.set(dut.i_look.valid, 0)
+            ctx.set(dut.i_show.valid, kind >= 0.9)
+            if kind >= 0.9:
+                ctx.set(dut.i_show.payload, slot)
+                ctx.set(dut.heard, {"slot": slot ^ 1, "level": 15, "t": t})
+                row = golden.row(slot)
+                rows.append((row.level, int(row.believed), row.most))
             if kind < 0.02:
                 golden.reset(slot)
                 ctx.set(dut.i_reset.payload, slot)
@@ -254,8 +264,8 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
                 if heed:
                     said.append(golden.said(slot))
             await step(ctx)
-        for name in ("heard_stb", "asks"):
-            ctx.set(getattr(dut, name), 0)
+        for value in (dut.heard_stb, dut.asks, dut.i_show.valid):
+            ctx.set(value, 0)
         for _ in range(5):
             await step(ctx)
 
@@ -263,6 +273,8 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
     assert got == expected
     assert len(got) > 8
     assert levels == said
+    assert shown == rows
+    assert len({row for row in rows if row[0] != row[2]}) > 8
     assert (heeded, risen, outnumbered) == (golden.heard, golden.risen, golden.outnumbered)
     assert outnumbered > 20
     assert beliefs > 20
