@@ -7,10 +7,11 @@ more, or that has another peer now, gives its slot back; one that is new gets a 
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 
 from . import pairs, rdma_import
+from .beliefs import Beliefs
 from .device import Device
 from .driver.packet import Binding
 from .rdma_import import Planned
@@ -30,6 +31,7 @@ class Change:
     adopted: tuple[Planned, ...]  #: bound before, by an import or a follower that ended
     released: tuple[Planned, ...]
     skipped: dict[str, int]  #: queue pairs without a slot, by reason
+    believed: dict[int, int] = field(default_factory=dict)  #: levels of slots that were added
 
 
 class Follower:
@@ -44,6 +46,8 @@ class Follower:
         Path MTU, bytes.
     first_slot : int
         Slots below stay free.
+    beliefs : Beliefs, optional
+        Queue pairs that are added believe what their peers said last.
 
     Raises
     ------
@@ -60,8 +64,9 @@ class Follower:
         mode: str = "off",
         mtu: int = 1024,
         first_slot: int = 0,
+        beliefs: Beliefs | None = None,
     ) -> None:
-        self._device = device
+        self._device, self._beliefs = device, beliefs
         self._law = algorithm or pairs.first_law(device)
         self._preset, self._mode, self._mtu, self._first = preset, mode, mtu, first_slot
         nothing = rdma_import.Plan((), {})
@@ -115,6 +120,8 @@ class Follower:
         ]
         released = tuple(held.pop(key) for key in gone)
         if released:
+            if self._beliefs is not None:
+                self._beliefs.ended((one.slot, one.remote) for one in released)
             pairs.remove(self._device, [one.slot for one in released])
         self._followed = held
         fresh = [qp for key, qp in listed.items() if key not in held]
@@ -144,7 +151,10 @@ class Follower:
         )
         for one in (*adopted, *plan.planned):
             self._followed[one.qp.ifname, one.qp.lqpn] = one
-        return Change(plan.planned, tuple(adopted), released, plan.skipped)
+        believed: dict[int, int] = {}
+        if self._beliefs is not None:
+            believed = self._beliefs.begun((one.slot, one.remote) for one in plan.planned)
+        return Change(plan.planned, tuple(adopted), released, plan.skipped, believed)
 
     def release(self) -> tuple[Planned, ...]:
         """Give all slots back, as when the list is empty."""

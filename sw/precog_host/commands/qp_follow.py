@@ -56,6 +56,14 @@ def follow(
     mode: ModeOption = "off",
     mtu: MtuOption = 1024,
     first_slot: FirstSlotOption = 0,
+    believe: Annotated[
+        bool,
+        typer.Option(
+            "--believe",
+            help="A new queue pair believes the level that its peer told those before it. For a "
+            "device that counts senders, with precog packet senders set --heed.",
+        ),
+    ] = False,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
@@ -65,6 +73,7 @@ def follow(
     end all stay as they are, so that traffic goes on.
     """
     from precog_host import rdma_list
+    from precog_host.beliefs import Beliefs
     from precog_host.device import Device
     from precog_host.rdma_follow import Follower
 
@@ -81,6 +90,7 @@ def follow(
             mode=mode,
             mtu=mtu,
             first_slot=first_slot,
+            beliefs=Beliefs(opened) if believe else None,
         )
         lists = _recorded(source) if source is not None else _asked(command, every)
         for number, text in enumerate(lists, 1):
@@ -141,6 +151,7 @@ def _show(number: int, change: "Change", followed: int, json_: bool) -> None:
         },
         "followed": followed,
         "skipped": change.skipped,
+        "believed": {str(slot): level for slot, level in change.believed.items()},
     }
 
     def show() -> None:
@@ -149,6 +160,8 @@ def _show(number: int, change: "Change", followed: int, json_: bool) -> None:
                 peer = "" if one.remote is None else f" of {one.remote}"
                 qps = f"QP {one.qp.lqpn} to {one.qp.rqpn}{peer}"
                 typer.echo(f"{name:8} slot {one.slot}: {one.qp.ifname} {qps}, {one.qp.owner}")
+        for slot, level in change.believed.items():
+            typer.echo(f"believes slot {slot}: level {level}, as its peer told those before it")
 
     if json_ or change.added or change.adopted or change.released:
         emit(data, show, json_)
