@@ -97,6 +97,15 @@ def pytest_runtest_makereport(
     return report
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tables that tests leave as their property ``structure``."""
+    for report in terminalreporter.stats.get("passed", ()):
+        for name, text in report.user_properties:
+            if name == "structure":
+                terminalreporter.section(name)
+                terminalreporter.write_line(text)
+
+
 @pytest.fixture(autouse=True)
 def _waves(request: pytest.FixtureRequest) -> Iterator[None]:
     """With --waves: waveforms of the test, kept if it fails."""

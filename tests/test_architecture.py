@@ -1,89 +1,19 @@
 """Arrows between the packages: who may import whom, by reading every file and by importing."""
 
-import ast
 import os
 import subprocess
 import sys
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from tests.structure import PACKAGES, arrows, circle, imports, module_name, violations
 
-ROOT = Path(__file__).parents[1]
-PACKAGES = {
-    "precog_hw": ROOT / "hw/precog_hw",
-    "precog_spec": ROOT / "models/precog_spec",
-    "precog_models": ROOT / "models/precog_models",
-    "precog_host": ROOT / "sw/precog_host",
-    "precog_fleet": ROOT / "sw/precog_fleet",
-    "precog_net": ROOT / "sim/precog_net",
-    "precog_sim": ROOT / "sim/precog_sim",
-    "precog_lab": ROOT / "sim/precog_lab",
-    "precog_studies": ROOT / "sim/precog_studies",
-}
+#: One worker reads all files once.
+pytestmark = pytest.mark.xdist_group("structure")
+
 HEAVY = ("amaranth", "torch", "cocotb", "onnx", "matplotlib", "precog_sim")
 FLEET = ("zenoh", "cryptography", "zstandard", "pyarrow", "duckdb", "tuf", "securesystemslib")
 FLEET += ("prometheus_client", "ray")
-
-#: Package: which of our modules it may import.
-ALLOWED = {
-    "precog_spec": ("precog_spec",),
-    "precog_models": ("precog_models", "precog_spec"),
-    "precog_hw": ("precog_hw", "precog_spec"),
-    "precog_host": ("precog_host", "precog_models", "precog_spec"),
-    "precog_fleet": ("precog_fleet", "precog_host", "precog_models", "precog_spec"),
-    # The event loop is the only part of precog_sim that it needs.
-    "precog_net": (
-        "precog_net",
-        "precog_fleet.errors",
-        "precog_fleet.runner",  # other processes and machines
-        "precog_host",
-        "precog_models",
-        "precog_sim.network",
-        "precog_spec",
-    ),
-    "precog_sim": tuple(PACKAGES),
-    "precog_lab": tuple(PACKAGES),
-    "precog_studies": tuple(PACKAGES),
-}
-
-
-def module_name(path: Path) -> str:
-    """Dotted name of a source file."""
-    for name, folder in PACKAGES.items():
-        if path.is_relative_to(folder):
-            parts = path.relative_to(folder).with_suffix("").parts
-            return ".".join((name, *(part for part in parts if part != "__init__")))
-    raise ValueError(f"path must lie in a package, not {path}")
-
-
-def imports(path: Path) -> list[tuple[int, str]]:
-    """(line, absolute module) of everything that a file imports, at any depth."""
-    own = module_name(path)
-    package = own if path.name == "__init__.py" else own.rpartition(".")[0]
-    found = []
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
-        if isinstance(node, ast.Import):
-            found += [(node.lineno, alias.name) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                above = package.split(".")[: len(package.split(".")) - node.level + 1]
-                base = ".".join(filter(None, (*above, base)))
-            found += [(node.lineno, f"{base}.{alias.name}") for alias in node.names]
-    return found
-
-
-def violations(path: Path) -> list[str]:
-    """What a file imports and must not."""
-    allowed = ALLOWED[module_name(path).partition(".")[0]]
-    ours = (*PACKAGES, "tests")
-    return [
-        f"{path}:{line} imports {module}"
-        for line, module in imports(path)
-        if module.split(".")[0] in ours
-        and not any(module == ok or module.startswith(f"{ok}.") for ok in allowed)
-    ]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -93,25 +23,11 @@ def test_arrows(package: str) -> None:
     assert [text for path in files for text in violations(path)] == []
 
 
-def circle(arrows: dict[str, set[str]]) -> list[str]:
-    """A circle of modules that import each other; empty if there is none."""
-    try:
-        TopologicalSorter(arrows).prepare()
-    except CycleError as error:
-        return list(error.args[1])
-    return []
-
-
 def test_no_module_imports_itself() -> None:
     """Imports for type checkers and those inside functions count, too."""
-    files = [path for folder in PACKAGES.values() for path in folder.rglob("*.py")]
-    names = {module_name(path) for path in files}
-    arrows = {}
-    for path in files:
-        reached = {name if name in names else name.rpartition(".")[0] for _, name in imports(path)}
-        arrows[module_name(path)] = (reached & names) - {module_name(path)}
-    assert len(arrows) > 500
-    assert circle(arrows) == []
+    found = arrows()
+    assert len(found) > 500
+    assert circle(found) == []
 
 
 def test_a_circle_is_found() -> None:
@@ -191,9 +107,8 @@ from precog_host.device import Device
     )
 
 
-@pytest.mark.xdist_group("together")
 def test_groups_of_tests_are_seen(request: pytest.FixtureRequest) -> None:
     """Compiling and elaborating is for a group; pytest-xdist knows groups by names of tests."""
     if not getattr(request.config.option, "loadgroup", False):
         pytest.skip("only with --dist loadgroup")
-    assert request.node.nodeid.endswith("@together")
+    assert request.node.nodeid.endswith("@structure")

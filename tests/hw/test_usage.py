@@ -13,7 +13,7 @@ import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
-from tests.test_architecture import imports, module_name
+from tests.structure import imports, module_name
 
 import precog_hw
 from precog_hw.dsp import Multiplier

@@ -38,6 +38,18 @@ class ReadWindow(wiring.Component):
         Strobe: clear every queue pair, from the first one, also while that is being done.
     sweeping : Out(1)
         A sweep is not over.
+
+    Usage
+    -----
+    ::
+
+        m.submodules.window = window = ReadWindow(64)
+        m.d.comb += [
+            window.index.eq(row),
+            window.fetch.eq(word_stb),
+            window.o.ready.eq(1),  # a memory reads the row of window.o.payload.qp,
+        ]
+        m.d.sync += window.done.eq(window.o.valid)  # and has it a cycle later
     """
 
     o: stream.Interface
