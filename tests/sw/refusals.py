@@ -264,6 +264,7 @@ RUNS: dict[str, Run] = {
     "packet destination show": Run({"number": "5"}, {"number": "256"}, changes=False),
     "packet destination set": Run({"number": "5", "enable": "--no-enable"}, {"number": "256"}),
     "packet destination clear": Run({"number": "5"}, {"number": "256"}, changes=False),
+    "packet senders show": Run({"slots": "1"}, {"slots": "1 99"}, changes=False),
     "packet senders set": Run(
         {
             "say": "--say",

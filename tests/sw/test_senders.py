@@ -272,9 +272,10 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert _run("packet", "senders", "believe", "1", "2", "-d", _URI) == 0
     capsys.readouterr()
-    assert _run("packet", "senders", "told", "1", "-d", _URI, "-j") == 0
-    assert json.loads(capsys.readouterr().out) == {"level": 0, "believed": False, "most": 0}
-    assert _run("packet", "senders", "told", "4", "-d", _URI) == 2
+    assert _run("packet", "senders", "show", "1", "3", "-d", _URI, "-j") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["told 1"] == shown["told 3"] == {"level": 0, "believed": False, "most": 0}
+    assert _run("packet", "senders", "show", "4", "-d", _URI) == 2
     assert "slot must be in 0..3, not 4" in capsys.readouterr().err
     assert _run("packet", "senders", "show", "-d", _URI) == 0
     assert "epoch_us" in capsys.readouterr().out

@@ -1,6 +1,7 @@
 """``precog packet senders``: queue pairs that send to a device, and what others say of theirs."""
 
 import dataclasses
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,10 +29,20 @@ def _counting(device: str) -> "AbstractContextManager[SendersDriver]":
 
 
 @app.command()
-def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+def show(
+    slots: Annotated[
+        list[int] | None,
+        typer.Argument(
+            help="QP slots: what their receivers have said, as far as it was heeded.",
+            metavar="[SLOT]...",
+        ),
+    ] = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
     """Show how many queue pairs send to the device, its own flows, parameters and counters."""
     with _counting(device) as counting:
-        _emit(counting, json_)
+        _emit(counting, json_, slots or ())
 
 
 @app.command("set")
@@ -87,24 +98,14 @@ def believe(
         _emit(counting, json_)
 
 
-@app.command()
-def told(
-    slot: Annotated[int, typer.Argument(help="QP slot.")],
-    device: DeviceOption = "emu:",
-    json_: JsonOption = False,
-) -> None:
-    """Show the levels that a queue pair's receiver has said, as far as they were heeded."""
-    with _counting(device) as counting:
-        said = dataclasses.asdict(counting.told(slot))
-    emit(said, lambda: table(("told", "value"), list(said.items())), json_)
-
-
-def _emit(counting: "SendersDriver", json_: bool) -> None:
+def _emit(counting: "SendersDriver", json_: bool, slots: Sequence[int] = ()) -> None:
+    told = {f"told {slot}": dataclasses.asdict(counting.told(slot)) for slot in slots}
     shown: dict[str, dict[str, Any]] = {
         "now": dataclasses.asdict(counting.count()),
         "own": dataclasses.asdict(counting.own()),
         "parameters": dataclasses.asdict(counting.parameters()),
         "counters": counting.counters(),
+        **told,
     }
 
     def draw() -> None:
