@@ -1,12 +1,15 @@
 """Numbers of one queue of many, as a register block shows them: the sequencer of its commands."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.csr.bank import RegisterBank, port
+from precog_hw.csr.window_ports import connect_window
 from precog_hw.measure.queue_layouts import queue_read_layout
+from precog_spec.registers.model import Register
 
-__all__ = ["ReadWindow"]
+__all__ = ["ReadWindow", "attach_rows"]
 
 
 class ReadWindow(wiring.Component):
@@ -123,3 +126,49 @@ class ReadWindow(wiring.Component):
         with m.If(self.sweep):
             m.d.sync += [swept.eq(0), last.eq(0), self.sweeping.eq(1)]
         return m
+
+
+def attach_rows(
+    m: Module,
+    bank: RegisterBank,
+    block: str,
+    registers: tuple[Register, ...],
+    rows: int,
+    look: stream.Interface,
+    look_stb: Value,
+    row: Value,
+) -> None:
+    """Put a window on rows between a bank and the block that has them.
+
+    Parameters
+    ----------
+    m : Module
+        Of the NIC; the window becomes its submodule.
+    bank : RegisterBank
+    block : str
+        The register block's name, lower case.
+    registers : tuple of Register
+        What shows a row; each field has the name of the row's.
+    rows : int
+        A power of two, 2 or more.
+    look : stream.Interface
+        Takes the number of the row that is read.
+    look_stb, row : Value
+        Strobe: the row is there; it is shown from the next cycle on.
+    """
+    m.submodules[f"{block}_window"] = window = ReadWindow(rows)
+    connect_window(m, bank, block, (), window, ("fetch",))
+    kept = Signal(row.shape(), name=f"{block}_row")
+    with m.If(look_stb):
+        m.d.sync += kept.eq(row)
+    m.d.comb += [
+        look.valid.eq(window.o.valid),
+        look.payload.eq(window.o.payload.qp),
+        window.o.ready.eq(look.ready),
+        window.done.eq(look_stb),
+        *(
+            getattr(bank, port(block, register.name, field.name)).eq(kept[field.name])
+            for register in registers
+            for field in register.fields
+        ),
+    ]

@@ -2,10 +2,9 @@
 
 from amaranth.hdl import Cat, Module, Signal
 
-from precog_hw.adapters.read_window import ReadWindow
+from precog_hw.adapters.read_window import attach_rows
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counter_table import CounterTables
-from precog_hw.csr.window_ports import connect_window
 from precog_hw.packet.card import Card
 from precog_spec.registers.senders import SENDERS_EVENTS, SENDERS_PARAMETERS, SENDERS_ROW
 
@@ -41,7 +40,8 @@ def attach(m: Module, bank: RegisterBank, tables: CounterTables, card: Card) -> 
         ]
     with m.Elif(belief.ready):
         m.d.sync += waits.eq(0)
-    _attach_row(m, bank, card)
+    slots = card.options.slots
+    attach_rows(m, bank, "senders", SENDERS_ROW, slots, card.i_show, card.shown_stb, card.shown)
     events = {
         "joined": card.joined,
         "heard": card.heeded,
@@ -55,24 +55,4 @@ def attach(m: Module, bank: RegisterBank, tables: CounterTables, card: Card) -> 
         bank.senders_own_count.eq(card.own_count),
         bank.senders_own_level.eq(card.own_level),
         counters.events.eq(Cat(events[name] for name, _ in SENDERS_EVENTS)),
-    ]
-
-
-def _attach_row(m: Module, bank: RegisterBank, card: Card) -> None:
-    """The row that the host fetched last."""
-    m.submodules.senders_window = window = ReadWindow(card.options.slots)
-    connect_window(m, bank, "senders", (), window, ("fetch",))
-    row = Signal(card.shown.shape(), name="senders_row")
-    with m.If(card.shown_stb):
-        m.d.sync += row.eq(card.shown)
-    m.d.comb += [
-        card.i_show.valid.eq(window.o.valid),
-        card.i_show.payload.eq(window.o.payload.qp),
-        window.o.ready.eq(card.i_show.ready),
-        window.done.eq(card.shown_stb),
-        *(
-            getattr(bank, port("senders", register.name, field.name)).eq(row[field.name])
-            for register in SENDERS_ROW
-            for field in register.fields
-        ),
     ]
