@@ -20,6 +20,7 @@ from precog_spec.registers.blocks import BLOCKS
 
 __all__ = [
     "ALLOWED",
+    "LONG_FUNCTION",
     "PACKAGES",
     "PARTS",
     "ROOT",
@@ -249,12 +250,13 @@ def report(before: Path | None = None) -> str:
         rows.append([*row, ", ".join(name.removeprefix("precog_") for name in names)])
     text = _table(head, rows)
     if old:
-        long, wide = (
-            sum(one.long for one in old.values()),
-            max(one.by_place for one in old.values()),
-        )
-        text += ["", f"Before: {sum(one.lines for one in old.values())} lines, {long} functions"]
-        text[-1] += f" over 100 lines, widest call {wide} by place."
+        lines = sum(one.lines for one in old.values())
+        long = sum(one.long for one in old.values())
+        wide = max(one.by_place for one in old.values())
+        text += [
+            "",
+            f"Before: {lines} lines, {long} functions over 100 lines, widest call {wide} by place.",
+        ]
     text += ["", f"{len(found)} modules, {sum(map(len, found.values()))} arrows between them,"]
     text += [f"{exceptions} exceptions, {len(circle(found))} modules in a circle.", ""]
     others = sum(len(block.other_names) for block in BLOCKS)

@@ -1,7 +1,7 @@
-"""What a new queue pair believes of its receiver: what that said to those before.
+"""What a new queue pair believes of its receiver: the level that this said to those before.
 
     a queue pair ends ─► greatest level that it was told ─► table of destinations
-    another begins    ◄─ `believe`, before its first packet ◄──┘
+    another is bound  ◄─ `believe` ◄───────────────────────────┘
 
 The study of predictions calls this persistence (`docs/evidence/prediction.md`). The receiver's
 first word replaces a belief, so that a wrong one lasts a round trip.
@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv6Address
 from .device import Device
 from .transport import DeviceError
 
-__all__ = ["Beliefs"]
+__all__ = ["Beliefs", "Ip"]
 
 _LEAST = 2  # a level that a law heeds
 _DESTINATIONS = 4096  # those that ended longest ago are forgotten

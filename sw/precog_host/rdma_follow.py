@@ -7,11 +7,10 @@ more, or that has another peer now, gives its slot back; one that is new gets a 
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv6Address
+from dataclasses import dataclass
 
 from . import pairs, rdma_import
-from .beliefs import Beliefs
+from .beliefs import Beliefs, Ip
 from .device import Device
 from .driver.packet import Binding
 from .rdma_import import Planned
@@ -19,7 +18,6 @@ from .rdma_list import RdmaQp
 
 __all__ = ["Change", "Follower"]
 
-Ip = IPv4Address | IPv6Address
 _Connection = tuple[Ip | None, int, int]  # peer, DestQP there, DestQP here
 
 
@@ -31,7 +29,7 @@ class Change:
     adopted: tuple[Planned, ...]  #: bound before, by an import or a follower that ended
     released: tuple[Planned, ...]
     skipped: dict[str, int]  #: queue pairs without a slot, by reason
-    believed: dict[int, int] = field(default_factory=dict)  #: levels of slots that were added
+    believed: dict[int, int]  #: levels of slots that were added
 
 
 class Follower:
