@@ -26,6 +26,8 @@ class Features:
         As of `Recovery` and `Answers`.
     timeout_us, ack_delay_us, detect_us : float
         As of `Recovery`, `Answers` and `Scenario`.
+    acks_first : bool
+        As `Answers.first` has it.
     drop_alpha : float
         As `Buffers` has it.
     loss : float
@@ -50,6 +52,7 @@ class Features:
     timeout_us: float = 20_000.0
     ack_every: int = 1
     ack_delay_us: float = 10.0
+    acks_first: bool = False
     pfc: str = "dynamic"
     drop: str = "tail"
     drop_alpha: float = 1.0
@@ -96,7 +99,7 @@ class Features:
                 reorder=self.reorder,
                 timeout_us=self.timeout_us,
             ),
-            answers=Answers(self.ack_every, self.ack_delay_us),
+            answers=Answers(self.ack_every, self.ack_delay_us, self.acks_first),
             spray=self.spray,
             priorities=Priorities(
                 max(len(names), 1),

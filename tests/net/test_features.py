@@ -29,7 +29,7 @@ def test_all_at_once(run: Run) -> None:
         *("--spray", "turns", "--recovery", "selective", "--reorder", "32", "--ack-every", "4"),
         *("--pfc", "off", "--drop", "dynamic", "--loss", "0.01", "--timeout-us", "200"),
         *("--drop-alpha", "0.5", "--recovery-window", "64", "--link-loss", "0-6:0.05"),
-        *("--ecn", "100k-400k:0.2,20k"),
+        *("--ecn", "100k-400k:0.2,20k", "--acks-first"),
         *("--fail", "6-8:10:30", "--detect-us", "5"),
         *("--classes", "incast,rpc", "--schedule", "drr", "--weights", "1,3"),
     )

@@ -8,6 +8,7 @@ import typer
 __all__ = [
     "AckDelayUs",
     "AckEvery",
+    "AcksFirst",
     "Classes",
     "DetectUs",
     "Drop",
@@ -107,6 +108,9 @@ RecoveryWindow: TypeAlias = Annotated[
 TimeoutUs: TypeAlias = Annotated[float, typer.Option(help="Of a flow without progress.")]
 AckEvery: TypeAlias = Annotated[int, typer.Option(help="Packets in order for an ACK.")]
 AckDelayUs: TypeAlias = Annotated[float, typer.Option(help="The longest that an ACK waits.")]
+AcksFirst: TypeAlias = Annotated[
+    bool, typer.Option("--acks-first", help="ACKs go before all data, in a class of their own.")
+]
 
 # Buffers, losses and links that fail.
 Pfc: TypeAlias = Annotated[str, typer.Option(help="dynamic, static or off.")]

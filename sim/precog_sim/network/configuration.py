@@ -50,7 +50,10 @@ def configuration(
         Cfg.NACK_PS: round(scenario.recovery.nack_us * 1e6),
         Cfg.TIMEOUT_PS: round(scenario.recovery.timeout_us * 1e6),
         Cfg.LOW_TIMEOUT_PS: round(scenario.recovery.low_timeout_us * 1e6),
-        Cfg.ACK_HIGH: int(ns3 and any(one.ack_high for one in laws.setups)),
+        Cfg.ACK_HIGH: int(
+            scenario.answers.first or (ns3 and any(one.ack_high for one in laws.setups))
+        ),
+        Cfg.ANSWERS_FIRST: int(scenario.answers.first),
         Cfg.HOSTS: scenario.topology.hosts,
         Cfg.FLOWS: len(scenario.flows),
         Cfg.PORTS: 2 * len(scenario.topology.links),

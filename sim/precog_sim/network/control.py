@@ -80,7 +80,8 @@ class Cfg(IntEnum):
     HINT_HOLD_PS = 66
     WAYS = 67  # switches in the rows of `Net.ways`; 0: there is no such table
     ARRIVAL_BITS = 68  # binary logarithm of the ps in a bucket of arrivals
-    WIDTH = 69
+    ANSWERS_FIRST = 69
+    WIDTH = 70
 
 
 class FCfg(IntEnum):

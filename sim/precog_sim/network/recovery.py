@@ -88,6 +88,9 @@ class Answers:
     delay_us : float
         Longest time from a packet's arrival to its acknowledgement. An acknowledgement's RTT leaves
         out how long its packet waited in the receiver.
+    first : bool
+        Acknowledgements have a class of their own: like notifications they go before all data in
+        hosts and switches, whatever priority their flow has, and PFC does not pause them.
 
     Raises
     ------
@@ -97,6 +100,7 @@ class Answers:
 
     every: int = 1
     delay_us: float = 10.0
+    first: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.every <= _MOST_EVERY:

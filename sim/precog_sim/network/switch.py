@@ -123,7 +123,7 @@ def switch_arrive(net: Net, row: int, now: int) -> tuple[int, bool]:
             net.ctl[Ctl.DATA_DROPPED] += 1
         free(net, row)
         return -1, False
-    if kind == Kind.CNP:
+    if kind == Kind.CNP or (net.cfg[Cfg.ANSWERS_FIRST] != 0 and not is_data):
         push_high(net, out, row)
         return out, False
     s = node - net.cfg[Cfg.HOSTS]

@@ -9,7 +9,20 @@ import numpy as np
 import pytest
 from tests.sim.network.blank import blank
 
-from precog_sim.network import Answers, Dctcp, Failure, Fixed, Flow, Recovery, Scenario, run, star
+from precog_sim.network import (
+    Answers,
+    Buffers,
+    Dctcp,
+    Failure,
+    Fixed,
+    Flow,
+    Link,
+    Recovery,
+    Scenario,
+    Topology,
+    run,
+    star,
+)
 from precog_sim.network.answers import answer_timer, waits
 from precog_sim.network.control import Cfg, Ctl
 from precog_sim.network.layout import AnswerCol, FlowCol, Kind, PortCol, PrioCol, Rec
@@ -53,6 +66,35 @@ def test_what_shows_a_loss_is_answered_at_once(mode: str, last: int) -> None:
     scenario = replace(_TEN, failures=(Failure(0, 3.9, 4.4),), recovery=Recovery(mode=mode))
     result = run(replace(scenario, answers=Answers(8, 100.0)), Fixed(start_gbps=10))
     assert result.fct_us[0] == pytest.approx((last * _GAP + _RTT) * 1e-3, abs=1e-9)
+
+
+@pytest.mark.parametrize("timing", ["exact", "ns3"])
+def test_first_ones_do_not_wait_behind_data(timing: str) -> None:
+    """Host 0 sends a flow and receives three: its acknowledgements pass their queue, but for the
+    packet in transmission."""
+    incast = tuple(Flow(h, 0, 300_000) for h in (1, 2, 3))
+    scenario = Scenario("both ways", star(5), (Flow(0, 4, 100_000), *incast))
+    longest = {}
+    for first in (False, True):
+        mine = replace(scenario, answers=Answers(first=first))
+        result = run(mine, Fixed(start_gbps=100), timing=timing)
+        assert result.finished
+        longest[first] = result.sample_rtt_us[result.sample_flow == 0].max()
+    assert longest[False] > 2 * _RTT * 1e-3
+    assert _RTT * 1e-3 < longest[True] <= (_RTT + 83.84) * 1e-3 + 1e-9
+
+
+def test_first_ones_are_not_paused() -> None:
+    """A paused host sends them: its peer hears them while the flow back waits."""
+    links = (Link(0, 3), Link(1, 3), Link(2, 3, 1.0))
+    flows = (Flow(0, 2, 3_000_000), Flow(1, 0, 100_000, start_ps=50_000_000))
+    scenario = Scenario("paused", Topology(3, 1, links), flows, buffers=Buffers(total=300_000))
+    last = {}
+    for first in (False, True):
+        result = run(replace(scenario, answers=Answers(first=first)), Fixed(start_gbps=100))
+        assert result.pauses > 0
+        last[first] = result.fct_us[1]
+    assert last[True] < 20 < last[False]
 
 
 def test_laws_live_with_it(seed: int) -> None:

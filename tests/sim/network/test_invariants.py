@@ -90,7 +90,9 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         buffers=Buffers(total=room, pfc=pfc, drop=drop),
         ecn=Ecn(2_000, 8_000, 0.5),
         recovery=recovery,
-        answers=Answers(draw(st.integers(1, 6)), draw(st.sampled_from([1.0, 10.0]))),
+        answers=Answers(
+            draw(st.integers(1, 6)), draw(st.sampled_from([1.0, 10.0])), draw(st.booleans())
+        ),
         spray=draw(st.sampled_from(["none", "random", "turns"])),
         priorities=priorities,
         failures=tuple(failures),
