@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from precog_net.features import Features
 from precog_net.job import Job, execute
 from precog_net.laws import law
 from precog_net.topologies import parking_lot
@@ -158,10 +159,10 @@ def _parking_lot(name: str, seed: int) -> dict[str, float]:
     }
 
 
-def _fabric(workload: str) -> Measure:
+def _fabric(workload: str, **features: Any) -> Measure:
     def one(name: str, seed: int) -> dict[str, Any]:
         job = Job("fat320", f"{workload}:0.3+{_INCAST}", "", name, seed, _FABRIC_MS, _STOP_MS)
-        flows = execute(job).flows
+        flows = execute(replace(job, features=Features(**features))).flows
         return {key: np.asarray(flows[key]).tolist() for key in _KEPT}
 
     return one
@@ -200,4 +201,15 @@ CASES: dict[str, Case] = {
     "parking_lot": Case("Parking lot of three bottlenecks", _parking_lot),
     "websearch": Case("Fat tree, 320 hosts, WebSearch", _fabric("websearch"), fabric=True),
     "hadoop": Case("Fat tree, 320 hosts, FB Hadoop", _fabric("hadoop"), tuned=True, fabric=True),
+    "websearch_first": Case(
+        "Fat tree, 320 hosts, WebSearch, ACKs first",
+        _fabric("websearch", acks_first=True),
+        fabric=True,
+    ),
+    "hadoop_first": Case(
+        "Fat tree, 320 hosts, FB Hadoop, ACKs first",
+        _fabric("hadoop", acks_first=True),
+        tuned=True,
+        fabric=True,
+    ),
 }

@@ -14,7 +14,6 @@ __all__ = ["GOALS", "Goal", "Row", "judged"]
 
 HPCC = "hpcc"
 _FEWEST = 100  # flows of a bin that is judged
-_CLASSES = {"websearch": "websearch", "hadoop": "hadoop"}
 
 
 @dataclass(frozen=True)
@@ -149,14 +148,15 @@ def _tail(
 def _fabric_rows(case: str, runs: Runs, ours: str) -> Iterator[Row]:
     """Tails of all normal flows, of every bin with enough of them, and of the incasts."""
     bins = list(zip((0, *BINS), (*BINS, float("inf")), strict=True))
+    workload = case.split("_")[0]
     for against in (name for name in runs if name != ours):
         parts: list[_Part] = [
-            (_CLASSES[case], "all", (0.0, float("inf")), ((0.95, 1.0), (0.99, 1.0)))
+            (workload, "all", (0.0, float("inf")), ((0.95, 1.0), (0.99, 1.0)))
         ]
         for low, high in bins:
             name = f"{low / 1e3:g}–{high / 1e3:g} KB".replace("–inf KB", " KB and more")
             loose = 1.1 if against == HPCC else 1.0
-            parts.append((_CLASSES[case], name, (low, high), ((0.95, 1.0), (0.99, loose))))
+            parts.append((workload, name, (low, high), ((0.95, 1.0), (0.99, loose))))
         parts.append(("incast", "incast", (0.0, float("inf")), ((0.99, 1.0),)))
         for kind, name, bounds, shares in parts:
             for share, factor in shares:
