@@ -3,7 +3,8 @@
     T   = base RTT + lift + noise,  BDP = link * T,  rho = W / BDP,  q = RTT - T
     qs  = T min(s rho**-1/2, cap)                          queueing delay to aim at
     hi  = 2 qs + slack
-    a round ends after >= 16 acknowledgements of packets sent in it, or when q > hi:
+    a round ends after >= 16 acknowledgements of packets sent in it, or when q > hi; if all of its
+    first 8 met q < 0.6 qs and W < 8 packets, after these, and after 2 where W < 1.5 packets:
         qr = least q of its last 8..16 acknowledgements
         qr > hi                    W = min(W, W0 (T + qs) / (T + qr))
         q < 0.6 qs for >= 0.6      W += min(ramp BDP, max(most W, packet)) (2 share - 1)
@@ -18,8 +19,10 @@ successors later.
 
 Six additions keep the lock from doing harm:
 
-Small windows. Below one packet an acknowledgement comes once in several round trips, and rounds
-    lose their meaning. There W moves by the part `small` to W (T + qs) / RTT + add (packet - W).
+Small windows. 16 acknowledgements of a window of two packets take eight round trips, in which a
+    link that others have left stays idle, so its rounds may be shorter. Below one packet an
+    acknowledgement comes once in several round trips, and rounds lose their meaning. There W moves
+    by the part `small` to W (T + qs) / RTT + add (packet - W).
 Slips. Flows at a rational ratio of rates, 3:2 or 7:4, lock as well, and stay unequal with equal
     delays. One round in `slip` is paced slower by a random part of a packet's gap.
 Lift. If T is believed too low, the link is never seen idle. A flow compares T with the least mean
@@ -81,7 +84,7 @@ PARAMETERS = (
     Parameter("stretch", Fmt.RTT, "us", 1.0, "greatest queueing delay in the pacing rate"),
     Parameter("most", FACTOR, "", 0.3, "largest step of the ramp, part of W"),
     Parameter("small", FACTOR, "", 0.6, "step of a window below one packet"),
-    Parameter("add", FACTOR, "", 0.1, "what such a window gains, part of what it lacks"),
+    Parameter("add", FACTOR, "", 0.12, "what such a window gains, part of what it lacks"),
     Parameter("slip", _COUNT, "", 32, "rounds from one slip to the next; 0: none"),
     Parameter("watch", _COUNT, "", 64, "rounds in which T is checked; 0: it is not"),
     Parameter("spare", Fmt.RTT, "us", 0.03, "queueing delay that the least mean may have"),
@@ -102,9 +105,10 @@ STATE = (
     ),
     Field(
         "tally",
-        Q(19, 0, signed=False),
+        Q(22, 0, signed=False),
         "acknowledgements of the round that met less than 0.6 qs, 8 bits; rounds in a row that "
-        "found the link idle, 2; acknowledgements of the round, 8",
+        "found the link idle, 2; what the count began with, 4; acknowledgements of the round, "
+        "counted from there, 8",
     ),
     Field("current", Fmt.RTT, "least RTT of the present block of 8, with jitter of 32"),
     Field("previous", Fmt.RTT, "least RTT of the block before"),
@@ -127,6 +131,7 @@ _NONE = Fmt.RTT.max
 _T_MIN = 16
 _RHO_MIN = 1678  # 1e-4
 _ROUND = 16
+_FEW = 11  # eight packets, with 8 fraction bits
 _COALESCED = 4  # counts an acknowledgement of more than two packets
 _COUNT_BITS = 8
 _COUNT_MAX = _COUNT.max
@@ -134,9 +139,14 @@ _COUNT_MAX = _COUNT.max
 _LEVEL_AT = 8
 _LEVEL_BITS = 2
 _LEVEL_MAX = 3
-_TOLD_AT = 10
+_AHEAD_AT = 10
+_AHEAD_BITS = 4
+_TOLD_AT = 14
 _TOLD = 1 << _TOLD_AT
-_TALLY_MAX = (1 << 18) - 1
+_TALLY_MAX = (1 << 22) - 1
+_AHEAD = _TOLD + (1 << _AHEAD_AT)  # counted, but not acknowledged
+_HALF = _ROUND // 2
+_PAIR_AHEAD = _ROUND - 2
 # Of `mean` and `least`.
 _MEAN_AT = 28
 _MEAN = 16
@@ -200,9 +210,18 @@ def _note(s: Record, weight: int, idle: bool) -> int:
     idles = wrap(s.tally, _COUNT_BITS)
     if idle:
         idles = min(idles + weight, _COUNT_MAX)
-    level = wrap(s.tally >> _LEVEL_AT, _LEVEL_BITS)
-    s.tally = _COUNT_MAX * _TOLD + (level << _LEVEL_AT) + idles
+    rest = wrap(s.tally >> _LEVEL_AT, _LEVEL_BITS + _AHEAD_BITS)
+    s.tally = _COUNT_MAX * _TOLD + (rest << _LEVEL_AT) + idles
     return _COUNT_MAX
+
+
+def _goes_on(s: Record, count: int) -> bool:
+    """The first part of a small window's round is over, and has met a queue: the rest follows."""
+    ahead = wrap(s.tally >> _AHEAD_AT, _AHEAD_BITS)
+    if ahead < _HALF or wrap(s.tally, _COUNT_BITS) + ahead >= count:
+        return False
+    s.tally = max(s.tally - _HALF * _AHEAD, 0)
+    return True
 
 
 def _turn(s: Record, change: int) -> int:
@@ -295,6 +314,7 @@ def _ended(
     """The window at the end of a round of `count`; the tally keeps the level alone."""
     idle = wrap(s.tally, _COUNT_BITS)
     level = wrap(s.tally >> _LEVEL_AT, _LEVEL_BITS)
+    count = max(count - wrap(s.tally >> _AHEAD_AT, _AHEAD_BITS), 1)
     s.tally = 0
     if (least - t) << 8 > hi:
         return min(w, scale(s.w0, fraction((t << 8) + qs, least << 8)))
@@ -356,6 +376,10 @@ def _round(
     if e.bytes > 2 * e.mtu:
         ramp = 0
     after = _ended(p, s, count, least, w, bdp, t, qs, hi, ramp)
+    if after < e.mtu << _FEW:
+        s.tally = s.tally + _HALF * _AHEAD
+    if 2 * after < 3 * e.mtu << 8:
+        s.tally = s.tally + (_PAIR_AHEAD - _HALF) * _AHEAD
     s.w0 = s.w1
     s.w1 = after
     _watch(p, s, after, bdp, t)
@@ -394,14 +418,13 @@ def _seldom(
     least = min(s.current, s.previous)
     if wrap(s.last >> _JOLTS_AT, _JOLTS_BITS) >= p.jitter:
         least = rtt
+    if q > hi or (count >= _ROUND and not _goes_on(s, count)):
+        w, slower = _round(p, s, e, w, slower, count, least, bdp, t, qs, hi)
     if q <= hi:
-        if count >= _ROUND:
-            w, slower = _round(p, s, e, w, slower, count, least, bdp, t, qs, hi)
         step = min(min(e.bytes, _BYTES_MAX) << 8, w)
         held = clamp(w + scale(scale(step, _share(p, t, q - qs)), p.g), lowest, bdp)
         s.w = max(held, 1)
         return held, slower
-    w, slower = _round(p, s, e, w, slower, count, least, bdp, t, qs, hi)
     w = clamp(w, lowest, bdp)
     s.w = max(w, 1)
     return min(w, max(scale(s.w0, fraction((t << 8) + qs, rtt << 8)), lowest)), slower
@@ -422,7 +445,7 @@ def _decided(p: Record, s: Record, e: Record, rtt: int, t: int) -> tuple[int, in
         s.w = max(held, 1)
         s.w0 = held
         s.w1 = held
-        s.tally = 0
+        s.tally = _PAIR_AHEAD * _AHEAD
         s.slips = wrap(s.slips, _COUNT_BITS)
         _begin(p, s, e)
     elif excess - p.slack <= qs and e.bytes <= e.mtu and s.tally < (_ROUND - 1) * _TOLD:
