@@ -72,11 +72,11 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
     base, link = e["base"] + lift + noise, e["max_rate"]
     tally = int(s["tally"])
     level = tally >> 8 & 3
-    idle, count = tally & 255, tally >> 10
+    idle, ahead, count = tally & 255, tally >> 10 & 15, tally >> 14
     bdp, least = link * base, e["min_rate"] * base
     if s["w"] == 0:
         s["w"] = s["w0"] = s["w1"] = e["init_rate"] * base
-        level = idle = count = 0
+        level = idle = ahead = count = 0
         _refer(s, e["seq"] - 1, _turned(s))
         s |= {"least": _NO_SUM}
         s |= {"current": e["rtt"], "previous": _NONE}
@@ -95,14 +95,19 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
         wanted = s["w"] * (base + aim) / rtt + p["add"] * (e["mtu"] - s["w"])
         s["w"] = min(max(s["w"] + p["small"] * (wanted - s["w"]), least), bdp)
         s["w0"] = s["w1"] = held = s["w"]
-        level = idle = count = slower = 0
+        level = idle = slower = 0
+        ahead = count = 14
         _begin(s, e, jitter)
     else:
         near = min(near, _near((q, 0.6 * aim), (q, high)))
         weight = 4 if e["bytes"] > 2 * e["mtu"] else 1
         idle = min(idle + weight * (q < 0.6 * aim), 255)
         count = min(count + weight, 255)
-        if 0 < (e["seq"] - s["reference"]) % _WRAP < _HALF and (count >= 16 or q > high):
+        full = count >= 16
+        if full and q <= high and ahead >= 8 and idle < count - ahead:
+            ahead, count, full = ahead - 8, count - 8, False
+        if 0 < (e["seq"] - s["reference"]) % _WRAP < _HALF and (full or q > high):
+            count = max(count - ahead, 1)
             worst -= base
             near = min(near, _near((worst, high)))
             w = s["w"]
@@ -129,7 +134,9 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
             if rounds >= p["slip"]:
                 rounds, slower = 0, e["now"] % 256
             s["w0"], s["w1"], s["w"] = s["w1"], w, w
-            idle = count = 0
+            near = min(near, _near((w, 8 * e["mtu"]), (2 * w, 3 * e["mtu"])))
+            idle, ahead = 0, 14 if 2 * w < 3 * e["mtu"] else 8 if w < 8 * e["mtu"] else 0
+            count = ahead
             _begin(s, e, jitter)
         if q <= high:
             s["w"] += p["g"] * min(e["bytes"], s["w"]) * max(aim - q, -p["floor"]) / base
@@ -138,7 +145,7 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
         if q > high:
             held = min(held, max(s["w0"] * (base + aim) / rtt, least))
     s["lifted"], s["slips"] = 256 * lift + watched, 256 * slower + rounds
-    s["tally"] = count << 10 | level << 8 | idle
+    s["tally"] = count << 14 | ahead << 10 | level << 8 | idle
     time = min(max(rtt, base), base + p["stretch"])
     rate = min(max(held / time, e["min_rate"]), link)
     rate = max(rate * (1 - min(slower / 256 * e["mtu"] / held, 0.5)), e["min_rate"])
