@@ -150,9 +150,7 @@ def _fabric_rows(case: str, runs: Runs, ours: str) -> Iterator[Row]:
     bins = list(zip((0, *BINS), (*BINS, float("inf")), strict=True))
     workload = case.split("_")[0]
     for against in (name for name in runs if name != ours):
-        parts: list[_Part] = [
-            (workload, "all", (0.0, float("inf")), ((0.95, 1.0), (0.99, 1.0)))
-        ]
+        parts: list[_Part] = [(workload, "all", (0.0, float("inf")), ((0.95, 1.0), (0.99, 1.0)))]
         for low, high in bins:
             name = f"{low / 1e3:g}–{high / 1e3:g} KB".replace("–inf KB", " KB and more")
             loose = 1.1 if against == HPCC else 1.0
