@@ -174,7 +174,7 @@ def swift(p: Words, s: State, e: Words) -> Result:
 def theta_powertcp(p: Words, s: State, e: Words) -> Result:
     """PowerTCP, algorithm 2, once per RTT."""
     s = dict(s)
-    tau = e["base"] * p["tau_part"]
+    tau = round(e["base"] * p["tau_part"])  # whole ticks: a thousandth of 1 us
     if s["w"] == 0:
         s |= {"w": e["init_rate"] * e["base"], "power": 1.0, "rtt": e["rtt"], "t": e["now"]}
         s["reference"] = e["next"]
