@@ -103,9 +103,9 @@ STATE = (
         Q(35, 0, signed=False),
         "the round ends behind it, 24 bits; above: the last change of RTT, limited, signed",
     ),
-    Field(
+    Field(  # a bit is spare: the count is masked then, and an integer to the float reference
         "tally",
-        Q(22, 0, signed=False),
+        Q(23, 0, signed=False),
         "acknowledgements of the round that met less than 0.6 qs, 8 bits; rounds in a row that "
         "found the link idle, 2; what the count began with, 4; acknowledgements of the round, "
         "counted from there, 8",
