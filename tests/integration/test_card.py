@@ -1,6 +1,7 @@
 """The packet path in RTL against the golden card; with `--volume` at all widths."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from scapy.contrib.roce import cnp as roce_cnp
@@ -11,7 +12,7 @@ from precog_models.packet.cps_state import CpsConfig
 from precog_sim.rtl.card import RtlCard
 from precog_sim.rtl.card_pair import CardPair
 from precog_sim.rtl.packet_block import Wire
-from precog_spec.frames.cps import SCORE_MAX, Mode, ShimFault
+from precog_spec.frames.cps import SCORE_MAX, SHIM_PORT, Mode, ShimFault
 
 from ..models.packet.frames import (
     A6_ADDRESS,
@@ -115,13 +116,69 @@ def test_mutated_packets(width: int, mode: Mode, seed: int, volume: int) -> None
     check(a, b)
 
 
+def answer(rng: random.Random) -> bytes:
+    """An acknowledgement, or now and then another packet; some are nobody's, some are damaged."""
+    ipv6 = rng.random() < 0.5
+    tos = rng.getrandbits(8)
+    ip = {"tc": tos, "fl": rng.getrandbits(20)} if ipv6 else {"tos": tos}
+    if not ipv6 and rng.random() < 0.3:
+        ip["chksum"] = rng.choice((0, 0xFFFF, rng.getrandbits(16)))
+    udp = {"chksum": rng.choice((0, None, rng.getrandbits(16)))}
+    if rng.random() < 0.1:
+        udp["dport"] = rng.choice((SHIM_PORT, 4792))
+    bth = {"dqpn": 0x777} if rng.random() < 0.2 else {}
+    opcode = rng.choice((0x11, 0x11, 0x12, 0xB1, 0xB2, 0x10, 0x04, 0x31, 0x81))
+    aeth = {"syndrome": rng.choice((0x1F, 0x2E, 0x60, 0x63)), "msn": rng.getrandbits(24)}
+    frame = packet(
+        rng.randbytes(rng.choice((0, 8, 16))),
+        opcode=opcode,
+        psn=rng.getrandbits(24),
+        ipv6=ipv6,
+        tags=rng.randrange(3),
+        ip=ip,
+        udp=udp,
+        bth=bth,
+        aeth=aeth,
+    )
+    return mutate(rng, frame) or b"\0" if rng.random() < 0.2 else frame
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("speed", [0.0, 0.3])
+def test_the_dscp_of_acknowledgements(width: int, speed: float, seed: int, volume: int) -> None:
+    """Back to back and with pauses, in all modes, with the bit on and off."""
+    built(width, volume)
+    rng = random.Random(seed)
+    a, _ = pairs = cards(width, CardConfig(), seed)
+    changed = 0
+    for mode in Mode:
+        for enabled in (True, False, True):
+            config = CpsConfig(ack_enabled=enabled, ack_dscp=rng.randrange(64))
+            a.cps(config)
+            for slot in (SLOT4, SLOT6):
+                a.golden.cps.slots[slot].mode = mode
+                a.rtl.row(slot, mode, 37, a.golden.cps.slots[slot].destination)
+            wires = [
+                Wire(answer(rng), rng.random() < 0.1, 0, n) for n in range(10 if width == 8 else 60)
+            ]
+            sent = a.rtl.transmit(wires, 500, 500, seed=seed, idle=speed, stall=speed)
+            expected = [a.golden.transmit(w.data, 500, 500, error=w.error).frame for w in wires]
+            assert [wire.data for wire in sent.frames] == expected
+            a.cps(replace(config, ack_enabled=not enabled))
+            other = [a.golden.transmit(w.data, 500, 500, error=w.error).frame for w in wires]
+            changed += other != expected
+    assert changed == 9
+    check(*pairs)
+
+
 @pytest.mark.xdist_group("card-ipv4")
 def test_without_ipv6(seed: int, volume: int) -> None:
     """Nor with all of the parser's registers: IPv6 packets pass, IPv4 packets do as ever."""
     if volume == 1:
         pytest.skip("only with --volume: a library takes a minute to build")
     rng = random.Random(seed)
-    config = CardConfig(cnp=CnpConfig(interval_ticks=2000), timeout=5000, ipv6=False)
+    cps = CpsConfig(ack_enabled=True, ack_dscp=rng.randrange(64))
+    config = CardConfig(cps, CnpConfig(interval_ticks=2000), timeout=5000, ipv6=False)
     a, b = cards(64, config, seed, relaxed=True)
     pool, t, sixes = [*synthetic(rng).values()], 1000, 0
     for n in range(COUNTS[64] * volume):

@@ -96,7 +96,7 @@ def test_every_kind_of_packet_and_mutations_are_counted_alike(
     rng = random.Random(seed)
     arm(pair)
     for path in pair.paths():
-        path.set_parameters(max_frame=1200, drop_malformed=1)
+        path.set_parameters(max_frame=1200, drop_malformed=1, ack_enabled=1, ack_dscp=46)
         # The other ends, so that what leaves comes back as somebody's.
         four, six = IPv6Address(A_ADDRESS).ipv4_mapped, IPv6Address(A6_ADDRESS)
         assert four is not None

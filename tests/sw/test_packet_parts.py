@@ -12,6 +12,7 @@ from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.cnp import CnpConfig
+from precog_models.packet.cps_state import CpsConfig
 from precog_spec.config import PACKET_PARTS, NicConfig
 from precog_spec.registers.identity import Identity
 from precog_spec.registers.interrupt import causes_of
@@ -56,6 +57,7 @@ def open_without(*parts: str) -> Device:
             {
                 *(f"PACKET.CNP.{f}" for f in ("enabled", "mode_c", "ecn", "dscp", "ttl")),
                 "PACKET.CNP_INTERVAL.interval_ticks",
+                *(f"PACKET.ACK.{f}" for f in ("ack_enabled", "ack_dscp")),
                 *(f"PACKET_QP.PEER.{f}" for f in ("remote_qp", "remote_valid")),
             },
         ),
@@ -176,7 +178,36 @@ def test_what_cannot_be_built(part: str) -> None:
     NicConfig(width=64, receiver=True, forecast=True, grants=True, wire=256, **{part: False})
 
 
+def test_acknowledgements_get_their_dscp_by_the_registers() -> None:
+    emulator = Emulator(NicConfig(width=64, qps=4), tick_ps=16000)
+    path, packets = Device(emulator).packet, emulator.packets
+    assert path is not None
+    assert packets is not None
+    ack = packet(opcode=0x11, aeth={"syndrome": 0x1F, "msn": 7}, ip={"tos": 1})
+    assert packets.transmit(ack, 1).frame == ack
+    path.set_parameters(ack_enabled=1)
+    assert packets.transmit(ack, 2).frame[15] == 48 << 2 | 1
+    path.set_parameters(ack_dscp=46)
+    assert packets.transmit(ack, 3).frame[15] == 46 << 2 | 1
+    path.set_parameters(ack_enabled=0)
+    assert packets.transmit(ack, 4).frame == ack
+    with pytest.raises(ValueError, match=r"ack_dscp must be in 0\.\.63, not 64"):
+        path.set_parameters(ack_dscp=64)
+
+
+def test_the_command_for_the_dscp(capsys: pytest.CaptureFixture[str]) -> None:
+    device = ("-d", "emu:width=64")
+    _, out, _ = ran(capsys, "packet", "param", "set", "ack_enabled=1", "ack_dscp=46", "-j", *device)
+    shown = json.loads(out)
+    assert (shown["ack_enabled"], shown["ack_dscp"]) == (1, 46)
+    status, _, err = ran(capsys, "packet", "param", "set", "ack_dscp=64", *device)
+    assert status
+    assert "ack_dscp must be in 0..63, not 64" in err
+
+
 def test_a_card_without_cnps_enables_none() -> None:
+    with pytest.raises(ValueError, match="cnps must be True with ack_enabled, not False"):
+        CardConfig(CpsConfig(ack_enabled=True), cnps=False)
     with pytest.raises(ValueError, match="cnps must be True with CNPs enabled, not False"):
         CardConfig(cnp=CnpConfig(enabled=True), cnps=False)
 

@@ -111,7 +111,9 @@ class CpsTx(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.path = path = TxPath(self._width, self._slots, relaxed=self._relaxed)
+        m.submodules.path = path = TxPath(
+            self._width, self._slots, relaxed=self._relaxed, ack_dscp=True
+        )
         m.submodules.lookup = lookup = qp_lookup(self._slots, relaxed=self._relaxed)
         m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS, relaxed=self._relaxed)
         _host(m, self, path, lookup, slots)

@@ -3,9 +3,10 @@
     HC' = ~(~HC + ~m + m')    in ones' complement, for every word m that becomes m'
 
 A length that grows by n adds ~m + m + n = 0xFFFF + n, whatever it was: n alone in ones' complement.
+The same holds of IPv4's DSCP, whose lowest bit counts 4.
 """
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -17,11 +18,13 @@ from .layouts import Edit
 __all__ = ["LATENCY", "UPDATED", "UPDATE_REQUEST", "HeaderUpdate"]
 
 LATENCY = 5  # cycles
+_DSCP_LSB = 2  # the two bits below are ECN's
 
 #: A packet's fields as they are, and what is to be done. Words have their values in the standards.
 UPDATE_REQUEST = data.StructLayout(
     {
         "edit": Edit,  # KEEP: only `resv` changes
+        "dscp_step": signed(7),  # by which IPv4's DSCP grows; 0 with REMOVE
         "ip_length": unsigned(16),
         "ip_checksum": unsigned(16),
         "udp_length": unsigned(16),
@@ -46,7 +49,7 @@ UPDATED = data.StructLayout(
 
 
 class HeaderUpdate(wiring.Component):
-    """New lengths and checksums for insertion, removal and mode R.
+    """New lengths and checksums for insertion, removal, mode R and another DSCP.
 
     ::
 
@@ -98,7 +101,9 @@ class HeaderUpdate(wiring.Component):
         sums = [_registered(m, sums[0] + sums[1]), _registered(m, sums[2] + sums[3])]
         total = _registered(m, sums[0] + sums[1])
         carried = _registered(m, total[:16] + total[16:])
-        ip_sum = _registered(m, _not(i.ip_checksum) + _grown(insert, remove, SHIM.size))
+        grown = Mux(insert, SHIM.size, 0) + (i.dscp_step << _DSCP_LSB)
+        ip_grown = Mux(remove, Const(0xFFFF - SHIM.size, 16), _ones_complement(grown))
+        ip_sum = _registered(m, _not(i.ip_checksum) + ip_grown)
 
         # What is ready earlier waits for the rest.
         m.submodules.lengths = lengths = DelayLine(
@@ -132,6 +137,12 @@ class HeaderUpdate(wiring.Component):
 def _grown(insert: Value, remove: Value, size: int) -> Value:
     """`size`, its negative or nothing in ones' complement."""
     return Mux(insert, Const(size, 16), Mux(remove, Const(0xFFFF - size, 16), 0))
+
+
+def _ones_complement(number: Value) -> Value:
+    """A signed number in 16 bits."""
+    sign = number[-1]
+    return ((number - sign) & 0xFFFF)[:16]
 
 
 def _not(word: Value) -> Value:

@@ -15,6 +15,7 @@ from precog_spec.frames.headers import BTH, PSN_BITS, ROCE_PORT
 from precog_spec.frames.layout import Field
 from precog_spec.frames.opcodes import ACKNOWLEDGES, READ_REQUEST
 
+from .ack_dscp import REMARK, remark
 from .checksum import LATENCY as UPDATE_LATENCY
 from .checksum import HeaderUpdate
 from .cps_slots import CpsSlots, tx_row_layout
@@ -28,7 +29,7 @@ _UNUPDATABLE = 0xFFFF  # an IPv4 checksum that no sum of a header gives
 _SHIM_BYTES = 8
 
 
-def _waiting_layout(*, announced: bool) -> data.StructLayout:
+def _waiting_layout(*, announced: bool, ack_dscp: bool) -> data.StructLayout:
     """Fields of a packet that wait for the tables' answers."""
     return data.StructLayout(
         {
@@ -42,6 +43,7 @@ def _waiting_layout(*, announced: bool) -> data.StructLayout:
             "dma_length": unsigned(32),
             **({"announced": unsigned(32)} if announced else {}),
             "end": unsigned(LENGTH_BITS),
+            **({"ip_head": HEADERS["ip_head"].shape} if ack_dscp else {}),
             "ip_length": HEADERS["ip_length"].shape,
             "ip_checksum": HEADERS["ip_checksum"].shape,
             "udp_length": HEADERS["udp_length"].shape,
@@ -94,6 +96,8 @@ class CpsTransmit(wiring.Component):
         `sent` has the payload of what is no READ request.
     announced : bool
         As `sent_layout`.
+    ack_dscp : bool
+        With `config.ack_dscp` for acknowledgements.
 
     Members
     -------
@@ -115,10 +119,17 @@ class CpsTransmit(wiring.Component):
     LATENCY = QpLookup.LATENCY + CpsSlots.TX_LATENCY + 2 + UPDATE_LATENCY
 
     def __init__(
-        self, slots: int, *, relaxed: bool = False, acks: bool = False, announced: bool = False
+        self,
+        slots: int,
+        *,
+        relaxed: bool = False,
+        acks: bool = False,
+        announced: bool = False,
+        ack_dscp: bool = False,
     ) -> None:
         self._slots, self._relaxed, self._acks, self._announced = slots, relaxed, acks, announced
-        self._waiting = _waiting_layout(announced=announced)
+        self._ack_dscp = ack_dscp
+        self._waiting = _waiting_layout(announced=announced, ack_dscp=ack_dscp)
         self._sent = sent_layout(slots, announced=announced)
         super().__init__(
             {
@@ -198,7 +209,12 @@ class CpsTransmit(wiring.Component):
                 encode.i.time_valid.eq(~answers | row.turnaround_valid),
                 encode.i.senders.eq(self.senders),
             ]
-        self._edit(m, chosen, found, encode, answered)
+        remarked = Signal(REMARK, reset_less=True)
+        if self._ack_dscp:
+            values = remark(waiting, self.config)
+            with m.If(answered):
+                m.d.sync += [remarked[name].eq(value) for name, value in values.items()]
+        self._edit(m, chosen, found, remarked, encode, answered)
         return m
 
     def _ask(self, m: Module) -> tuple[data.View, Value, Value, Value]:
@@ -229,6 +245,7 @@ class CpsTransmit(wiring.Component):
             ),
             asked.i.dma_length.eq(length),
             *([asked.i.announced.eq(descriptor.dma_length)] if self._announced else []),
+            *([asked.i.ip_head.eq(parsed.headers.ip_head)] if self._ack_dscp else []),
             *(
                 asked.i[name].eq(parsed.headers[name])
                 for name in ("ip_length", "ip_checksum", "udp_length", "udp_checksum", "resv")
@@ -270,6 +287,7 @@ class CpsTransmit(wiring.Component):
         m: Module,
         chosen: data.View,
         found: data.View,
+        remarked: data.View,
         encode: ShimEncode,
         answered: Value,
     ) -> None:
@@ -291,6 +309,8 @@ class CpsTransmit(wiring.Component):
                 "ipv6": 1,
                 "tags": 2,
                 "resv": 16,
+                "dscp": 1,
+                "ip_head": EDIT["ip_head"].shape,
                 "shim": EDIT["shim"].shape,
                 "sent": self._sent,
             }
@@ -309,6 +329,7 @@ class CpsTransmit(wiring.Component):
                 update.i[name].eq(chosen[name])
                 for name in ("ip_length", "ip_checksum", "udp_length", "udp_checksum")
             ),
+            update.i.dscp_step.eq(remarked.step),
             update.i.port_old.eq(ROCE_PORT),
             update.i.port_new.eq(self.config.shim_port),
             update.i.shim.eq(encode.o),
@@ -322,11 +343,16 @@ class CpsTransmit(wiring.Component):
             late.i.ipv6.eq(chosen.ipv6),
             late.i.tags.eq(chosen.tags),
             late.i.resv.eq(resv),
+            late.i.dscp.eq(remarked.writes),
+            late.i.ip_head.eq(remarked.ip_head),
             late.i.shim.eq(encode.o),
             late.i.sent.eq(found),
             self.edit_stb.eq(strobe.o),
             edit.edit.eq(Mux(was.inserts, Edit.INSERT, Edit.KEEP)),
-            *(edit[name].eq(was[name]) for name in ("ipv6", "tags", "resv", "shim")),
+            *(
+                edit[name].eq(was[name])
+                for name in ("ipv6", "tags", "resv", "dscp", "ip_head", "shim")
+            ),
             edit.lengths.eq(was.inserts),
             edit.checksum.eq(was.inserts | was.writes),
             edit.reserved.eq(was.writes),

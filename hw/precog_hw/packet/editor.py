@@ -58,6 +58,8 @@ class Editor(wiring.Component):
     relaxed : bool
         Wide queues in block RAM, a cycle longer each, and no slices before `Patch`: `i.ready` and
         `i_edit.ready` are no registers.
+    dscp : bool
+        Knows the flag `dscp`; otherwise no register keeps what it would write.
 
     Members
     -------
@@ -79,8 +81,10 @@ class Editor(wiring.Component):
     i_edit: stream.Interface
     o: stream.Interface
 
-    def __init__(self, width: int, direction: Direction, *, relaxed: bool = False) -> None:
-        self._width, self._relaxed = width, relaxed
+    def __init__(
+        self, width: int, direction: Direction, *, relaxed: bool = False, dscp: bool = False
+    ) -> None:
+        self._width, self._relaxed, self._dscp = width, relaxed, dscp
         self._direction = direction
         super().__init__(
             {
@@ -109,6 +113,9 @@ class Editor(wiring.Component):
             edits.valid.eq(self.i_edit.valid),
             self.i_edit.ready.eq(edits.ready),
         ]
+        if not self._dscp:  # behind the slices: synthesis removes what is not read
+            asked = patch.i_edit.payload
+            m.d.comb += [asked.dscp.eq(0), asked.ip_head.eq(0)]
         values = patched(patch.o.payload)
         if tx:
             values = growing(values, patch.o.payload.beat)

@@ -39,6 +39,7 @@ HEADERS = data.StructLayout(
         "macs": unsigned(96),  # destination, source
         "tags": unsigned(64),  # what follows the addresses: two VLAN tags, TPID first
         "local": unsigned(128),  # our address; the descriptor has the peer's
+        "ip_head": unsigned(16),  # IP's first two bytes: DSCP and ECN among them
         "ip_length": unsigned(16),  # IPv4 total length, IPv6 payload length
         "ip_checksum": unsigned(16),  # IPv4 only
         "udp_source": unsigned(16),
@@ -79,7 +80,7 @@ def _chosen(*names: str) -> data.StructLayout:
 
 
 #: Registers of the CPS stages, `precog_models.packet.cps_state.CpsConfig`.
-CPS_CONFIG = _chosen("shim_port", "max_frame", "drop_malformed")
+CPS_CONFIG = _chosen("shim_port", "max_frame", "drop_malformed", "ack_enabled", "ack_dscp")
 
 #: Registers of the notification point, `precog_models.packet.cnp.CnpConfig`.
 CNP_CONFIG = _chosen("enabled", "interval_ticks", "dscp", "ecn", "ttl", "mode_c")
@@ -117,6 +118,8 @@ EDIT = data.StructLayout(
         "lengths": unsigned(1),  # write ip_length, ip_checksum (IPv4), udp_length, udp_port
         "checksum": unsigned(1),  # write udp_checksum
         "reserved": unsigned(1),  # write resv; not together with INSERT or REMOVE
+        "dscp": unsigned(1),  # write ip_head and ip_checksum (IPv4)
+        "ip_head": unsigned(16),
         "ip_length": unsigned(16),
         "ip_checksum": unsigned(16),
         "udp_port": unsigned(16),

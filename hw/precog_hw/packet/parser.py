@@ -50,6 +50,7 @@ _CHOSEN = data.StructLayout(
     {
         **{name: LINK[name].shape for name in ("reason", "tags", "ipv6", "macs", "behind_macs")},
         "network": NETWORK,
+        "ip_head": HEADERS["ip_head"].shape,
         "ip_checksum": unsigned(IPV4["checksum"].bits),
         "base": LINK["base"].shape,
         "stamps": _STAMPS,
@@ -83,6 +84,7 @@ def _chosen(link: data.View, network: data.View, stamps: data.View) -> dict[str,
     return {
         **{name: link[name] for name in passed},
         "network": network,
+        "ip_head": octets(link.l3, 0, 2),
         "ip_checksum": field(link.l3, IPV4, "checksum"),
         "stamps": stamps,
     }
@@ -110,6 +112,7 @@ def _headers(chosen: data.View) -> dict[str, Value]:
         "macs": chosen.macs,
         "tags": chosen.behind_macs,
         "local": network.local,
+        "ip_head": chosen.ip_head,
         "ip_length": network.length,
         "ip_checksum": chosen.ip_checksum,
         "udp_source": field(network.udp, UDP, "source_port"),

@@ -52,7 +52,10 @@ def patched_layout(width: int) -> data.StructLayout:
 _WORDS = data.StructLayout(
     {
         name: COMMAND[name].shape
-        for name in ("ip_length", "ip_checksum", "udp_port", "udp_length", "udp_checksum", "resv")
+        for name in (
+            *("ip_head", "ip_length", "ip_checksum"),
+            *("udp_port", "udp_length", "udp_checksum", "resv"),
+        )
     }
 )
 
@@ -72,12 +75,14 @@ class _Patch(NamedTuple):
 
 
 def _patches(place: Place) -> Iterator[_Patch]:
-    """The fields of a packet with its headers in `place`."""
+    """The fields of a packet with its headers in `place`; two flags may ask for one of them."""
+    yield _Patch("dscp", "ip_head", place.l3)
     if place.ipv6:
         yield _Patch("lengths", "ip_length", place.l3 + IPV6["payload_length"].byte)
     else:
         yield _Patch("lengths", "ip_length", place.l3 + IPV4["total_length"].byte)
-        yield _Patch("lengths", "ip_checksum", place.l3 + IPV4["checksum"].byte)
+        for flag in ("lengths", "dscp"):
+            yield _Patch(flag, "ip_checksum", place.l3 + IPV4["checksum"].byte)
     yield _Patch("lengths", "udp_port", place.l4 + UDP["destination_port"].byte)
     yield _Patch("lengths", "udp_length", place.l4 + UDP["length"].byte)
     yield _Patch("checksum", "udp_checksum", place.l4 + UDP["checksum"].byte)

@@ -52,6 +52,8 @@ class Stage(wiring.Component):
         Cycles from `parsed_stb` to `edit_stb`, a constant.
     relaxed, ipv6 : bool
         As `Parser`.
+    dscp : bool
+        As `Editor`.
 
     Members
     -------
@@ -89,11 +91,12 @@ class Stage(wiring.Component):
         *,
         relaxed: bool = False,
         ipv6: bool = True,
+        dscp: bool = False,
     ) -> None:
         self._width = width
         self._direction = direction
         self._decision = decision
-        self._relaxed, self._ipv6 = relaxed, ipv6
+        self._relaxed, self._ipv6, self._dscp = relaxed, ipv6, dscp
         self.packets = self.packets_of(width, decision)
         super().__init__(
             {
@@ -135,7 +138,9 @@ class Stage(wiring.Component):
             self._width, self._direction, relaxed=self._relaxed, ipv6=self._ipv6
         )
         m.submodules.fifo = fifo = PacketFifo(self._width, 1 << (held - 1).bit_length())
-        m.submodules.editor = editor = Editor(self._width, self._direction, relaxed=self._relaxed)
+        m.submodules.editor = editor = Editor(
+            self._width, self._direction, relaxed=self._relaxed, dscp=self._dscp
+        )
 
         first = Signal(init=1)  # the next beat begins a packet
         taken, begins = Signal(), Signal()

@@ -39,7 +39,7 @@ class TxPath(wiring.Component):
         QP slots.
     relaxed, ipv6 : bool
         As `Parser`.
-    acks, announced : bool
+    acks, announced, ack_dscp : bool
         As `CpsTransmit`.
 
     Members
@@ -72,8 +72,10 @@ class TxPath(wiring.Component):
         ipv6: bool = True,
         acks: bool = False,
         announced: bool = False,
+        ack_dscp: bool = False,
     ) -> None:
         self._relaxed, self._ipv6, self._acks, self._announced = relaxed, ipv6, acks, announced
+        self._ack_dscp = ack_dscp
         self._width = width
         self._slots = slots
         self._sent = sent = sent_layout(slots, announced=announced)
@@ -104,10 +106,19 @@ class TxPath(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.stage = stage = Stage(
-            self._width, Direction.TX, CpsTransmit.LATENCY, relaxed=self._relaxed, ipv6=self._ipv6
+            self._width,
+            Direction.TX,
+            CpsTransmit.LATENCY,
+            relaxed=self._relaxed,
+            ipv6=self._ipv6,
+            dscp=self._ack_dscp,
         )
         m.submodules.decide = decide = CpsTransmit(
-            self._slots, relaxed=self._relaxed, acks=self._acks, announced=self._announced
+            self._slots,
+            relaxed=self._relaxed,
+            acks=self._acks,
+            announced=self._announced,
+            ack_dscp=self._ack_dscp,
         )
         m.submodules.finish = finish = Finish(self._sent, stage.packets, relaxed=self._relaxed)
         connect(m, flipped(self.i), stage.i)

@@ -60,8 +60,8 @@ class CardConfig:
     Raises
     ------
     ValueError
-        The tick is not positive, the time-out or the floor does not fit its register, or a
-        notification point that there is not is enabled.
+        The tick is not positive, the time-out or the floor does not fit its register, or CNPs
+        or `ack_enabled` are on without `cnps`.
     """
 
     cps: CpsConfig = field(default_factory=CpsConfig)
@@ -74,7 +74,7 @@ class CardConfig:
     rtt_floor: int = 32  # ticks; a T2 - T1 that leaves no more of an RTT is refused
     ipv6: bool = True  # IPv6 packets are understood
     destinations: bool = True  # enables and numbers of destinations
-    cnps: bool = True  # the notification point
+    cnps: bool = True  # the notification point, and a DSCP for acknowledgements
     icrc: bool = True  # the ICRC check; without it all ICRCs count as right
     senders: bool = False  # the count of queue pairs that send to the card
     places: int = 0  # packets in flight that are timed for programs, of each queue pair
@@ -88,6 +88,8 @@ class CardConfig:
             raise ValueError(f"rtt_floor must be 0..{FLOOR_MAX} ticks, not {self.rtt_floor!r}")
         if self.cnp.enabled and not self.cnps:
             raise ValueError("cnps must be True with CNPs enabled, not False")
+        if self.cps.ack_enabled and not self.cnps:
+            raise ValueError("cnps must be True with ack_enabled, not False")
 
 
 class Arrived(NamedTuple):

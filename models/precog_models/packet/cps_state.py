@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from precog_spec.frames.cps import SHIM, SHIM_PORT, Mode, ShimFault
 from precog_spec.frames.descriptor import Reason
-from precog_spec.frames.headers import MIN_FRAME, ROCE_PORT
+from precog_spec.frames.headers import IPV4, MIN_FRAME, ROCE_PORT
 
 from .qp_table import QpTable
 from .turnaround import Turnaround
@@ -19,12 +19,15 @@ class CpsConfig:
     Raises
     ------
     ValueError
-        The port is RoCEv2's own or no port, or the frame limit is out of range.
+        The port is RoCEv2's own or no port, the frame limit is out of range, or the DSCP does not
+        fit.
     """
 
     shim_port: int = SHIM_PORT
     max_frame: int = 9216  # bytes without FCS, up to the end of the IP packet
     drop_malformed: bool = False  # frames to the shim's port that are not ours
+    ack_enabled: bool = False  # acknowledgements to the wire get `ack_dscp`
+    ack_dscp: int = 48  # CS6, as a CNP's
 
     def __post_init__(self) -> None:
         if not 0 < self.shim_port <= 0xFFFF or self.shim_port == ROCE_PORT:
@@ -36,6 +39,8 @@ class CpsConfig:
             raise ValueError(
                 f"max frame must be {MIN_FRAME + SHIM.size}..65535 bytes, not {self.max_frame}"
             )
+        if not 0 <= self.ack_dscp < 1 << IPV4["dscp"].bits:
+            raise ValueError(f"ack_dscp must be 0..63, not {self.ack_dscp!r}")
 
 
 @dataclass

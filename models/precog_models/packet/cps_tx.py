@@ -1,24 +1,26 @@
 """CPS insertion, the last stage before the wire.
 
     frame ─► parse ─► slot ─► enabled? ─► mode S: room? ─► shim in, lengths, port, checksums
-                                      └─► mode R: six bits free? ─► score into them
+               │                      └─► mode R: six bits free? ─► score into them
+               └─► acknowledgement? ─► its DSCP
 
-The decision needs nothing behind the BTH. Every packet leaves, changed or not; one that is not
-changed is counted under the first reason that holds.
+The decision needs nothing behind the BTH. Every packet leaves, with a score or not; one without is
+counted under the first reason that holds. An acknowledgement's DSCP does not depend on that.
 """
 
 from typing import NamedTuple
 
 from precog_spec.frames.cps import SHIM, TIME_BITS, Mode, ShimType, resv6_from_score
 from precog_spec.frames.descriptor import Direction, Reason
-from precog_spec.frames.headers import BTH, IPV4
-from precog_spec.frames.opcodes import ACKNOWLEDGES
+from precog_spec.frames.headers import BTH, IPV4, IPV6
+from precog_spec.frames.opcodes import ACKNOWLEDGES, PLAIN_ACKNOWLEDGES
 
+from .checksum import update
 from .cps_state import CpsSlot, CpsState
 from .parser import Descriptor, Parsed, parse
 from .shim import Shim, encode, insert, update_udp_checksum
 
-__all__ = ["Sent", "put_resv6", "transmit"]
+__all__ = ["Sent", "put_dscp", "put_resv6", "transmit"]
 
 _UNUPDATABLE = 0xFFFF  # an IPv4 checksum that no sum of a header gives
 _TIME_MASK = (1 << TIME_BITS) - 1
@@ -66,6 +68,8 @@ def transmit(
         slot = state.table.lookup(Direction.TX, found.remote, found.dest_qp)
     reason = _reason(state, frame, parsed, slot)
     state.counters.passed_tx[reason] += 1
+    if state.config.ack_enabled and _acknowledges(found):
+        frame = put_dscp(frame, parsed, state.config.ack_dscp)
     if reason is not Reason.NONE or slot is None:
         return Sent(bytes(frame), found, slot, reason, parsed.end)
     row = state.slots[slot]
@@ -79,6 +83,20 @@ def transmit(
     return Sent(out, found, slot, reason, parsed.end)
 
 
+def put_dscp(frame: bytes | bytearray, parsed: Parsed, dscp: int) -> bytes:
+    """The frame with another DSCP; one that has it already stays, whatever its checksum."""
+    out = bytearray(frame)
+    l3, ip = parsed.l3, IPV6 if parsed.descriptor.ipv6 else IPV4
+    if ip.get(out, l3, "dscp") == dscp:
+        return bytes(out)
+    was = int.from_bytes(out[l3 : l3 + 2], "big")
+    ip.put(out, l3, "dscp", dscp)
+    if ip is IPV4:
+        word = int.from_bytes(out[l3 : l3 + 2], "big")
+        IPV4.put(out, l3, "checksum", update(IPV4.get(out, l3, "checksum"), [was], [word]))
+    return bytes(out)
+
+
 def put_resv6(frame: bytes | bytearray, parsed: Parsed, bits: int) -> bytes:
     """The frame with mode R's six bits in the BTH."""
     out = bytearray(frame)
@@ -87,6 +105,11 @@ def put_resv6(frame: bytes | bytearray, parsed: Parsed, bits: int) -> bytes:
     BTH.put(out, parsed.bth, "resv6", bits)
     update_udp_checksum(out, parsed.l4, old=[was], new=[int.from_bytes(out[at : at + 2], "big")])
     return bytes(out)
+
+
+def _acknowledges(found: Descriptor) -> bool:
+    """Whether it is RoCEv2 without a shim, and an acknowledgement without payload."""
+    return found.reason is Reason.NONE and not found.shim and found.opcode in PLAIN_ACKNOWLEDGES
 
 
 def _reason(state: CpsState, frame: bytes | bytearray, parsed: Parsed, slot: int | None) -> Reason:

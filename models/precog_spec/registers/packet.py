@@ -104,6 +104,7 @@ _OF_PARTS: dict[str, tuple[str, ...]] = {
     "destinations": ("destination",),
     "cnps": (
         *("enabled", "mode_c", "ecn", "dscp", "ttl", "interval_ticks"),
+        *("ack_enabled", "ack_dscp"),
         *("remote_qp", "remote_valid"),
         *("cnp_sent", "cnp_limited", "cnp_unknown", "cnp_busy"),
     ),
@@ -180,6 +181,15 @@ PACKET_PARAMETERS: tuple[Register, ...] = (
         "CNPs that come: of each queue pair one in this time has an effect. Half of a peer's "
         "interval, because switches bring two CNPs closer together than they left.",
         (Field("cnp_gap", 32, RW, "Interval; 0: all.", reset=25_000, unit="ticks"),),
+    ),
+    Register(
+        "ACK",
+        "The class of our acknowledgements. The transport gives them their queue pair's, in which "
+        "they wait behind data.",
+        (
+            Field("ack_enabled", 1, RW, "They get the DSCP below."),
+            Field("ack_dscp", 6, RW, "DSCP of an acknowledgement.", lsb=8, reset=48),
+        ),
     ),
 )
 
@@ -437,7 +447,7 @@ def _packet(parameters: tuple[Register, ...]) -> Block:
         "PACKET",
         "The packet path: parameters, and the card's time.",
         id=0x30,
-        version=(1, 1),
+        version=(1, 2),
         registers=(
             *parameters,
             Register(

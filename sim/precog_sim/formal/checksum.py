@@ -22,6 +22,7 @@ the next assumes of them, when they are free numbers:
 from .checksum_steps import (
     HALFWAY,
     LATENCY,
+    DscpHarness,
     LengthHarness,
     UdpFirstHarness,
     UdpLastHarness,
@@ -39,6 +40,7 @@ _RECOMPUTED = "for ever, for arbitrary headers: update = recomputation"
 _EDITS = ("INSERT", "REMOVE", "KEEP")
 _STEPS: tuple[tuple[str, type[UpdateHarness], int, str], ...] = (
     ("lengths", LengthHarness, LATENCY + 2, f"lengths and IPv4 checksum: {_RECOMPUTED}"),
+    ("dscp", DscpHarness, LATENCY + 2, f"IPv4 checksum for any other DSCP: {_RECOMPUTED}"),
     ("udp.first", UdpFirstHarness, HALFWAY + 2, "UDP checksum, up to the first cut"),
     ("udp.total", UdpTotalHarness, 3, "UDP checksum, from the first cut to the second"),
     (
@@ -60,7 +62,12 @@ def _proof(edit: str, name: str, harness: type[UpdateHarness], depth: int, claim
 
 
 PROOFS = (
-    *(_proof(edit, *step) for edit in _EDITS for step in _STEPS),
+    *(
+        _proof(edit, *step)
+        for edit in _EDITS
+        for step in _STEPS
+        if (edit, step[0]) != ("REMOVE", "dscp")  # that belongs to what leaves
+    ),
     *(
         Proof(
             f"checksum.cover.{name}",
@@ -85,9 +92,20 @@ MUTANTS = (
     Mutant(
         "checksum.remove.lengths",
         _CHECKSUM,
-        "Mux(remove, Const(0xFFFF - size, 16), 0)",
-        "Mux(remove, Const(0x10000 - size, 16), 0)",
+        "Mux(remove, Const(0xFFFF - SHIM.size, 16),",
+        "Mux(remove, Const(0x10000 - SHIM.size, 16),",
         "removal subtracts in two's complement",
+    ),
+    *(
+        Mutant(
+            f"checksum.{edit}.dscp",
+            _CHECKSUM,
+            "((number - sign) & 0xFFFF)[:16]",
+            "(number & 0xFFFF)[:16]",
+            "a smaller DSCP is subtracted in two's complement",
+            quick=edit == "insert",
+        )
+        for edit in ("insert", "keep")
     ),
     Mutant(
         "checksum.insert.udp.first",

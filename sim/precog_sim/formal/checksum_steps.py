@@ -14,6 +14,7 @@ from .peek import Opened
 __all__ = [
     "HALFWAY",
     "LATENCY",
+    "DscpHarness",
     "LengthHarness",
     "UdpFirstHarness",
     "UdpLastHarness",
@@ -50,6 +51,7 @@ class UpdateHarness(wiring.Component):
                 "i": In(UPDATE_REQUEST),
                 "i_stb": In(1),
                 "rest": In(16),
+                "dscp": In(6),
                 "whole": In(19),
                 "moved": In(18),
                 "turns": In(signed(5)),
@@ -106,6 +108,7 @@ class LengthHarness(UpdateHarness):
         m.d.comb += [
             *(Assume((new >= 0) & (new <= MODULUS)) for new in lengths),
             Assume(i.ip_checksum == right),
+            Assume(i.dscp_step == 0),
         ]
         expected = {
             "ip_length": lengths[0][:16],
@@ -117,6 +120,23 @@ class LengthHarness(UpdateHarness):
             held = late(m, value, LATENCY, name)
             m.d.comb += Assert(~stb | (o[name] == held), f"{name} as if it were made anew")
         m.d.comb += Cover(stb & (o.ip_checksum == 0x1234))
+
+
+class DscpHarness(UpdateHarness):
+    """IPv4's checksum where the DSCP changes, too; `rest` holds the length."""
+
+    def _claim(self, m: Module, dut: Any, registers: list[Signal]) -> None:
+        old, new = self.dscp, self.dscp + self.i.dscp_step
+        right = _field(self.rest + (old << 2))
+        updated = _field(self.rest + self._growth + (new[:6] << 2))
+        held = late(m, updated, LATENCY, "held")
+        stb = late(m, self.i_stb, LATENCY, "stb")
+        m.d.comb += [
+            Assume((new >= 0) & (new < 64)),
+            Assume(self.i.ip_checksum == right),
+            Assert(~stb | (dut.o.ip_checksum == held), "IPv4's checksum as if it were made anew"),
+            Cover(stb & (dut.o.ip_checksum == 0x1234)),
+        ]
 
 
 class UdpFirstHarness(UpdateHarness):

@@ -1,11 +1,13 @@
 """What the packet stages' control rests on: when the parser speaks, and when a decision comes.
 
+And which packets get another DSCP.
+
 The blocks are the gateware as it is. Only when they speak is looked at; what they say falls away
 with the logic that it needs. By induction, hence for ever.
 """
 
-from amaranth.hdl import Assert, Const, Cover, Module
-from amaranth.lib import wiring
+from amaranth.hdl import Assert, Cat, Const, Cover, Module, Mux
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
 from .engine import Mode, Proof
@@ -98,7 +100,43 @@ class DecisionHarness(wiring.Component):
         return m
 
 
+class RemarkHarness(wiring.Component):
+    """`remark` of any packet, with any registers."""
+
+    def __init__(self) -> None:
+        from precog_hw.packet.layouts import CPS_CONFIG
+
+        packet = data.StructLayout({"eligible": 1, "opcode": 8, "ipv6": 1, "ip_head": 16})
+        super().__init__({"packet": In(packet), "config": In(CPS_CONFIG)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        with reimported(_REMARK) as module:
+            made = module.remark(self.packet, self.config)
+        old, new, dscp = self.packet.ip_head, made["ip_head"], self.config.ack_dscp
+        answers = self.packet.eligible & self.packet.opcode.matches(0x11, 0x12, 0xB1, 0xB2)
+        four, six = Cat(old[:2], dscp, old[8:]), Cat(old[:6], dscp, old[12:])
+        m.d.comb += [
+            Assert(
+                made["writes"] == (answers & self.config.ack_enabled),
+                "acknowledgements get another DSCP, all of them and nothing else, while enabled",
+            ),
+            Assert(
+                new == Mux(self.packet.ipv6, six, four),
+                "it is the registers', and the bits around it stay",
+            ),
+            Assert(
+                Mux(made["writes"], self.packet.ipv6 | (new == old + (made["step"] << 2)), 1),
+                "IPv4's checksum hears of the change",
+            ),
+            Assert(made["writes"] | (made["step"] == 0), "or of none"),
+            Cover(made["writes"] & (made["step"] == -63)),
+        ]
+        return m
+
+
 _TX, _RX = "precog_hw.packet.cps_tx", "precog_hw.packet.cps_rx"
+_REMARK = "precog_hw.packet.ack_dscp"
 
 _WINDOW, _PARSER = "precog_hw.packet.window", "precog_hw.packet.parser"
 _SPEAKS = "for ever, any packets: one descriptor and one tail for each, in the cycles foreseen"
@@ -127,6 +165,14 @@ PROOFS = (
     ),
     Proof("decide.tx", _transmit, Mode.INDUCTION, 45, _DECIDES),
     Proof("decide.rx", _receive, Mode.INDUCTION, 45, _DECIDES),
+    Proof(
+        "remark.any",
+        RemarkHarness,
+        Mode.INDUCTION,
+        1,
+        "any packet and registers: acknowledgements get the DSCP, while enabled, and nothing else",
+    ),
+    Proof("remark.cover", RemarkHarness, Mode.COVER, 1, "a DSCP of 63 becomes 0", quick=False),
     Proof("decide.cover", _receive, Mode.COVER, 45, "a decision is reachable", quick=False),
 )
 MUTANTS = (
@@ -157,6 +203,35 @@ MUTANTS = (
         "DelayLine(1, self.LATENCY)",
         "DelayLine(1, self.LATENCY + 1)",
         "the decision comes later than the stage expects",
+    ),
+    Mutant(
+        "remark.any",
+        _REMARK,
+        " & config.ack_enabled",
+        "",
+        "acknowledgements change with the bit off",
+        quick=True,
+    ),
+    Mutant(
+        "remark.any",
+        _REMARK,
+        "waiting.eligible & ",
+        "",
+        "a packet that is not understood is changed",
+    ),
+    Mutant(
+        "remark.any",
+        _REMARK,
+        "Mux(waiting.ipv6, _with(waiting, config, IPV6), _with(waiting, config, IPV4))",
+        "_with(waiting, config, IPV4)",
+        "IPv6 has its DSCP where IPv4 has it",
+    ),
+    Mutant(
+        "remark.any",
+        _REMARK,
+        "config.ack_dscp - old",
+        "old - config.ack_dscp",
+        "the checksum hears of the opposite",
     ),
     Mutant(
         "decide.rx",

@@ -20,6 +20,7 @@ from precog_hw.packet.layouts import CARD_CONFIG
 from precog_hw.packet.qp_lookup import table_access_layout
 from precog_hw.packet.senders_told import told_layout
 from precog_models.packet.card import CardConfig
+from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.qp_table import QpTable
 from precog_models.packet.senders import SendersConfig
 from precog_spec.frames.cps import Mode
@@ -81,13 +82,9 @@ class RtlCard:
         self.config = config
         parts = tuple(getattr(config, name) for name in _PARTS)
         self.block = PacketBlock(_library(width, slots, config.tick_ps, parts, relaxed))
-        cps, cnp = config.cps, config.cnp
+        cnp = config.cnp
         values = {
-            "cps": {
-                "shim_port": cps.shim_port,
-                "max_frame": cps.max_frame,
-                "drop_malformed": cps.drop_malformed,
-            },
+            "cps": asdict(config.cps),
             "cnp": {
                 "enabled": cnp.enabled,
                 "interval_ticks": cnp.interval_ticks,
@@ -109,9 +106,9 @@ class RtlCard:
         self._registers = values
         self.block.poke(registers=CARD_CONFIG.const(values).as_bits(), o_sample_ready=1)
 
-    def senders(self, config: SendersConfig) -> None:
-        """Registers of the count of senders."""
-        self._registers["senders"] = asdict(config)
+    def configure(self, group: str, config: CpsConfig | SendersConfig) -> None:
+        """Registers of the CPS stages ("cps") or of the count of senders ("senders")."""
+        self._registers[group] = asdict(config)
         self.block.poke(registers=CARD_CONFIG.const(self._registers).as_bits())
 
     def told(self, run: Run) -> list[tuple[int, int]]:

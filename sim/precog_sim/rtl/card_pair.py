@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from precog_models.packet.card import Arrived, Card, CardConfig
+from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.cps_tx import Sent
 from precog_models.packet.senders import SendersConfig
 from precog_spec.frames.cps import Mode
@@ -83,7 +84,12 @@ class CardPair:
         """Registers of the count of senders, of cards that have it."""
         assert self.golden.senders is not None
         self.golden.senders.config = config
-        self.rtl.senders(config)
+        self.rtl.configure("senders", config)
+
+    def cps(self, config: CpsConfig) -> None:
+        """Registers of the CPS stages."""
+        self.golden.cps.config = config
+        self.rtl.configure("cps", config)
 
     def reset(self, slot: int) -> None:
         """Forget a slot."""

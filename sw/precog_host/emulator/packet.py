@@ -253,14 +253,19 @@ class EmulatedPacket:
     def _configure(self, _: int) -> None:
         """All parameters anew, but for a port and a frame limit that no card can work with."""
         value = self._fields("PACKET", self._parameters)
+        choices = CpsConfig(
+            drop_malformed=bool(value["drop_malformed"]),
+            ack_enabled=bool(value.get("ack_enabled", 0)),
+            ack_dscp=value.get("ack_dscp", 0),
+        )
         try:
-            cps = CpsConfig(value["shim_port"], value["max_frame"], bool(value["drop_malformed"]))
+            cps = replace(choices, shim_port=value["shim_port"], max_frame=value["max_frame"])
         except ValueError:
             if not self._bad_shim:
                 self._file.put("PACKET.ERROR", shim=1)
             self._bad_shim = True
             kept = self.card.config.cps
-            cps = CpsConfig(kept.shim_port, kept.max_frame, bool(value["drop_malformed"]))
+            cps = replace(choices, shim_port=kept.shim_port, max_frame=kept.max_frame)
         else:
             self._bad_shim = False
         card = self.card

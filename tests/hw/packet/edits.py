@@ -11,12 +11,15 @@ from precog_spec.frames.layout import Header
 __all__ = ["CASES", "behind_udp", "command", "edited", "random_command"]
 
 CASES = [(ipv6, tags) for ipv6 in (0, 1) for tags in (0, 1, 2)]
-_WORDS = ("ip_length", "ip_checksum", "udp_port", "udp_length", "udp_checksum", "resv")
+_WORDS = (
+    *("ip_head", "ip_length", "ip_checksum"),
+    *("udp_port", "udp_length", "udp_checksum", "resv"),
+)
 
 
 def command(edit: Edit, ipv6: int, tags: int, **others: int) -> dict[str, Any]:
     """An EDIT; what is not named is 0."""
-    flags = {"lengths": 0, "checksum": 0, "reserved": 0}
+    flags = {"lengths": 0, "checksum": 0, "reserved": 0, "dscp": 0}
     words = dict.fromkeys((*_WORDS, "shim"), 0)
     return {"edit": edit, "ipv6": ipv6, "tags": tags, **flags, **words, **others}
 
@@ -34,6 +37,7 @@ def random_command(
         lengths=rng.getrandbits(1),
         checksum=rng.getrandbits(1),
         reserved=rng.getrandbits(1) if kind is Edit.KEEP else 0,
+        dscp=rng.getrandbits(1),
         shim=rng.getrandbits(8 * SHIM.size),
         **{name: rng.getrandbits(16) for name in _WORDS},
     )
@@ -57,10 +61,12 @@ def edited(frame: bytes, edit: dict[str, Any]) -> bytes | None:
             *((IPV6, "payload_length") if edit["ipv6"] else (IPV4, "total_length")),
             edit["ip_length"],
         )
-        if not edit["ipv6"]:
-            _put(out, l3, IPV4, "checksum", edit["ip_checksum"])
         _put(out, l4, UDP, "destination_port", edit["udp_port"])
         _put(out, l4, UDP, "length", edit["udp_length"])
+    if edit["dscp"]:
+        _put(out, l3, IPV4, "version", edit["ip_head"])
+    if not edit["ipv6"] and (edit["lengths"] or edit["dscp"]):
+        _put(out, l3, IPV4, "checksum", edit["ip_checksum"])
     if edit["checksum"]:
         _put(out, l4, UDP, "checksum", edit["udp_checksum"])
     if edit["reserved"]:

@@ -10,7 +10,7 @@ from tests.models.packet.frames import packet
 from precog_hw.packet.checksum import LATENCY, HeaderUpdate
 from precog_hw.packet.layouts import Edit
 from precog_models.packet.checksum import udp_field, update, words
-from precog_models.packet.cps_tx import put_resv6
+from precog_models.packet.cps_tx import put_dscp, put_resv6
 from precog_models.packet.parser import Parsed, parse
 from precog_models.packet.shim import Shim, encode, insert, remove
 from precog_spec.frames.cps import SHIM, SHIM_PORT, ShimType
@@ -27,14 +27,16 @@ def golden(request: Request) -> Fields:
     """The update by the model's functions."""
     growth = {Edit.INSERT: SHIM.size, Edit.REMOVE: -SHIM.size}.get(request["edit"], 0)
     ip, udp = request["ip_length"], request["udp_length"]
+    ip_checksum, step = request["ip_checksum"], 4 * request["dscp_step"]
+    if step:
+        ip_checksum = update(ip_checksum, [0x45FC], [0x45FC + step])  # any old DSCP will do
     moved = words(request["shim"].to_bytes(SHIM.size, "big"))
     if growth:
         old = [udp, udp, request["port_old"], *(moved if growth < 0 else [])]
         new = [udp + growth, udp + growth, request["port_new"], *(moved if growth > 0 else [])]
-        ip_checksum = update(request["ip_checksum"], [ip], [ip + growth])
+        ip_checksum = update(ip_checksum, [ip], [ip + growth])
     else:
         old, new = [request["resv_old"]], [request["resv_new"]]
-        ip_checksum = request["ip_checksum"]
     checksum = request["udp_checksum"]
     return {
         "ip_length": ip + growth,
@@ -53,7 +55,7 @@ def random_request(rng: random.Random, **fixed: Any) -> Request:
     shim = 0
     for _ in range(SHIM.size // 2):
         shim = shim << 16 | word(rng)
-    return {
+    request = {
         "edit": rng.choice((Edit.KEEP, Edit.INSERT, Edit.REMOVE)),
         **{name: word(rng) for name in names},
         "ip_length": rng.choice((8, 0xFFF7, rng.randrange(8, 0xFFF8))),
@@ -61,6 +63,10 @@ def random_request(rng: random.Random, **fixed: Any) -> Request:
         "shim": shim,
         **fixed,
     }
+    # `CpsTransmit` inserts nothing where IPv4's checksum is 0xFFFF.
+    stays = request["edit"] is Edit.REMOVE or request["ip_checksum"] == 0xFFFF
+    step = rng.choice((0, 1, -1, -2, 63, -63, rng.randrange(-63, 64)))
+    return {**request, "dscp_step": 0 if stays else step}
 
 
 def updated(requests: list[Request], rng: random.Random, idle: float = 0.0) -> list[Fields]:
@@ -143,6 +149,7 @@ def request_of(frame: bytes, parsed: Parsed, edit: Edit, **others: int) -> Reque
     resv = parsed.bth + BTH["fecn"].byte
     return {
         "edit": edit,
+        "dscp_step": 0,
         **read(frame, parsed),
         "port_old": UDP.get(frame, parsed.l4, "destination_port"),
         "port_new": SHIM_PORT if edit is Edit.INSERT else ROCE_PORT,
@@ -166,7 +173,7 @@ def read(frame: bytes, parsed: Parsed) -> Fields:
 
 
 def test_golden_packets(seed: int) -> None:
-    """What insertion, removal and mode R write into real headers."""
+    """What insertion, removal, mode R and another DSCP write into real headers."""
     rng = random.Random(seed)
     requests, parses, outs = [], [], []
     for n in range(60):
@@ -177,15 +184,21 @@ def test_golden_packets(seed: int) -> None:
         value = int.from_bytes(shim, "big")
         grown = insert(frame, parsed, shim, SHIM_PORT)
         marked = put_resv6(frame, parsed, rng.randrange(64))
+        ip, dscp = IPV6 if n % 2 else IPV4, rng.randrange(64)
+        step = dscp - ip.get(frame, parsed.l3, "dscp")
+        resent = put_dscp(frame, parsed, dscp)
         at = parsed.bth + BTH["fecn"].byte
         resv = int.from_bytes(marked[at : at + 2], "big")
         requests += [
             request_of(frame, parsed, Edit.INSERT, shim=value),
             request_of(grown, parsed, Edit.REMOVE, shim=value),
             request_of(frame, parsed, Edit.KEEP, resv_new=resv),
+            request_of(frame, parsed, Edit.KEEP, resv_new=0, resv_old=0, dscp_step=step),
+            request_of(frame, parsed, Edit.INSERT, shim=value, dscp_step=step),
         ]
-        outs += [grown, remove(grown, parse(grown, Direction.RX)), marked]
-        parses += [parsed] * 3
+        outs += [grown, remove(grown, parse(grown, Direction.RX)), marked, resent]
+        outs.append(insert(resent, parsed, shim, SHIM_PORT))
+        parses += [parsed] * 5
     expected = [read(out, parsed) for out, parsed in zip(outs, parses, strict=True)]
     answers = updated(requests, rng)
     for answer, parsed in zip(answers, parses, strict=True):

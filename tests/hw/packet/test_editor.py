@@ -11,7 +11,7 @@ from tests.models.packet.frames import packet
 from precog_hw.packet.editor import Editor
 from precog_hw.packet.layouts import Edit
 from precog_hw.stream.packet import WIDTHS
-from precog_models.packet.cps_tx import put_resv6
+from precog_models.packet.cps_tx import put_dscp, put_resv6
 from precog_models.packet.parser import Parsed, parse
 from precog_models.packet.shim import Shim, encode, insert, remove
 from precog_spec.frames.cps import SHIM, SHIM_PORT, ShimType
@@ -54,9 +54,10 @@ def exchange(
     stall: float = 0.0,
     late: float = 0.0,
     relaxed: bool = False,
+    dscp: bool = True,
 ) -> list[Sent]:
     """The frames that come out of an editor; after them nothing comes and nothing is left."""
-    dut = Editor(width, direction, relaxed=relaxed)
+    dut = Editor(width, direction, relaxed=relaxed, dscp=dscp)
     rng = random.Random(seed)
     count = len(wanted(pairs))
     frames: list[Sent] = []
@@ -107,6 +108,8 @@ def golden(
         out, flags = insert(frame, parsed, shim, SHIM_PORT), {"checksum": 1, "lengths": 1}
         if edit is Edit.REMOVE:
             frame, out = out, remove(out, parse(out, Direction.RX))
+    if edit is not Edit.REMOVE and rng.random() < 0.5:
+        out, flags = put_dscp(out, parsed, rng.randrange(64)), {**flags, "dscp": 1}
     made = command(
         edit, ipv6, tags, **flags, **_words(out, parsed), shim=int.from_bytes(shim, "big")
     )
@@ -118,6 +121,7 @@ def _words(out: bytes, parsed: Parsed) -> dict[str, int]:
     ipv6, l3, l4 = parsed.descriptor.ipv6, parsed.l3, parsed.l4
     resv = parsed.bth + BTH["fecn"].byte
     return {
+        "ip_head": int.from_bytes(out[l3 : l3 + 2], "big"),
         "ip_length": (
             IPV6.get(out, l3, "payload_length") if ipv6 else IPV4.get(out, l3, "total_length")
         ),
@@ -225,11 +229,18 @@ def test_the_other_direction_s_edit_is_none(width: int, seed: int) -> None:
         assert exchange(width, direction, pairs, seed) == wanted(kept)
 
 
+def test_the_flag_of_the_dscp_is_for_those_that_know_it(seed: int) -> None:
+    rng = random.Random(seed)
+    pairs = [(sent(rng, rng.randbytes(100)), random_command(rng, Edit.KEEP)) for _ in range(6)]
+    without = [(frame, {**edit, "dscp": 0}) for frame, edit in pairs]
+    assert exchange(64, Direction.RX, pairs, seed, dscp=False) == wanted(without)
+
+
 def flow(
     width: int, direction: Direction, pairs: Sequence[Pair], *, relaxed: bool = False
 ) -> tuple[list[int], list[int]]:
     """Cycles in which a beat goes in and in which one comes out, when nobody hesitates."""
-    dut = Editor(width, direction, relaxed=relaxed)
+    dut = Editor(width, direction, relaxed=relaxed, dscp=True)
     inward, outward = [], []
     payloads = [beat for frame, _ in pairs for beat in beats(frame, width)]
     expected = sum(len(beats(frame, width)) for frame in wanted(pairs))

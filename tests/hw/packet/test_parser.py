@@ -136,6 +136,7 @@ def expected_headers(frame: bytes, parsed: Parsed) -> dict[str, int]:
         "macs": int.from_bytes(frame[:12], "big"),
         "tags": int.from_bytes(frame[12:20], "big"),
         "local": local if found.ipv6 else IPV4_MAPPED | local,
+        "ip_head": int.from_bytes(frame[parsed.l3 : parsed.l3 + 2], "big"),
         "ip_length": ip.get(frame, parsed.l3, "payload_length" if found.ipv6 else "total_length"),
         "udp_source": UDP.get(frame, parsed.l4, "source_port"),
         "udp_length": UDP.get(frame, parsed.l4, "length"),

@@ -1,11 +1,13 @@
 """Insertion and extraction as stages: identity, bypasses by reason, faults, echo, modes R and C."""
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from precog_models.packet.checksum import words
 from precog_models.packet.cps_rx import receive, remember
 from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.cps_tx import transmit
@@ -15,9 +17,10 @@ from precog_models.packet.shim import Shim, encode, insert
 from precog_spec.frames.cps import CNP_MARK, SHIM_PORT, Mode, ShimFault, ShimType
 from precog_spec.frames.crc import crc8
 from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.headers import IPV4, IPV6
 from precog_spec.frames.opcodes import CNP
 
-from .frames import SLOT4, SLOT6, card, packet, synthetic
+from .frames import SLOT4, SLOT6, card, packet, passing, synthetic
 
 
 def test_there_and_back_is_identity(seed: int) -> None:
@@ -231,7 +234,78 @@ def test_mode_r_without_score_and_with_foreign_bits() -> None:
     assert receive(card("B"), packet(bytes(8), bth={"resv6": 7})).score is None  # mode S
 
 
+ACK: dict[str, Any] = {"opcode": 0x11, "aeth": {"syndrome": 0x1F, "msn": 7}}
+
+
+@pytest.mark.parametrize("ipv6", [False, True])
+@pytest.mark.parametrize("tags", [0, 1, 2])
+@pytest.mark.parametrize("mode", [Mode.S, Mode.R, Mode.OFF])
+def test_an_acknowledgement_has_the_registers_dscp(
+    ipv6: bool, tags: int, mode: Mode, seed: int
+) -> None:
+    """And nothing else of it changes; scapy makes the packet that it must be."""
+    rng = random.Random(seed)
+    ip = IPV6 if ipv6 else IPV4
+    old, new, ecn = rng.randrange(64), rng.randrange(64), rng.randrange(4)
+    opcode = rng.choice((0x11, 0x12, 0xB1, 0xB2))
+    config = CpsConfig(ack_enabled=True, ack_dscp=new)
+
+    def made(dscp: int) -> bytes:
+        byte = {"tc" if ipv6 else "tos": dscp << 2 | ecn}
+        label = {"fl": 0xFEDCB} if ipv6 else {}
+        aeth = {"syndrome": rng.choice((0x1F, 0x2E, 0x60)), "msn": 5}
+        original = rng.randbytes(8 if opcode & 0x1F == 0x12 else 0)
+        return packet(original, opcode=opcode, aeth=aeth, ipv6=ipv6, tags=tags, ip=byte | label)
+
+    state = rng.getstate()
+    frame = made(old)
+    rng.setstate(state)
+    wanted = made(new)
+    sent = transmit(card("A", mode=mode, config=config), frame, 5)
+    assert sent.frame == transmit(card("A", mode=mode), wanted, 5).frame
+    parsed = parse(sent.frame, Direction.TX)
+    assert ip.get(sent.frame, parsed.l3, "dscp") == new
+    assert ip.get(sent.frame, parsed.l3, "ecn") == ecn
+    got = receive(card("B", mode=mode), sent.frame).frame
+    assert got is not None
+    assert icrc_ok(got, parse(got, Direction.RX))
+    assert mode is Mode.R or got == wanted
+
+
+def test_whose_dscp_stays(seed: int) -> None:
+    """No acknowledgement, none that the parser understands, or with the bit off."""
+    rng = random.Random(seed)
+    on, off = (card("A", config=CpsConfig(ack_enabled=e, ack_dscp=46)) for e in (True, False))
+    for name, frame in (synthetic(rng) | passing(rng)).items():
+        answers = name in ("padded to 60 bytes", "NAK", "RNR", "ATOMIC acknowledge")
+        assert (transmit(on, frame, 5).frame != transmit(off, frame, 5).frame) == answers, name
+    assert on.counters == off.counters
+    for changes in ({"udp": {"dport": SHIM_PORT}}, {"udp": {"len": 40}}, {"ip": {"frag": 3}}):
+        frame = packet(**ACK, **changes)
+        assert transmit(on, frame, 5).frame == frame
+
+
+@pytest.mark.parametrize("checksum", [0, 0xFFFF, 0x1234])
+def test_another_dscp_leaves_a_checksum_as_wrong_as_it_was(checksum: int) -> None:
+    """Nothing hides damage; a frame that has the DSCP already stays, byte for byte."""
+    state = card("A", mode=Mode.OFF, config=CpsConfig(ack_enabled=True, ack_dscp=46))
+    frame = packet(**ACK, ip={"tos": 2, "chksum": checksum})
+    out = transmit(state, frame, 5).frame
+    total = [sum(words(f[14:34])) % 0xFFFF for f in (frame, out)]
+    assert total[0] == total[1]
+    assert out[15] == 46 << 2 | 2
+    assert transmit(state, out, 5).frame == out
+
+
+def test_an_acknowledgement_of_nobody_has_it_too() -> None:
+    state = card("A", config=CpsConfig(ack_enabled=True, ack_dscp=46))
+    sent = transmit(state, packet(**ACK, bth={"dqpn": 0x777}), 5)
+    assert (sent.reason, sent.frame[15]) == (Reason.UNKNOWN_QP, 46 << 2)
+
+
 def test_configuration_errors() -> None:
+    with pytest.raises(ValueError, match=r"ack_dscp must be 0\.\.63, not 64"):
+        CpsConfig(ack_dscp=64)
     with pytest.raises(ValueError, match=r"shim port must be 1\.\.65535 and not 4791, not 4791"):
         CpsConfig(shim_port=4791)
     with pytest.raises(ValueError, match=r"max frame must be 68\.\.65535 bytes, not 67"):
