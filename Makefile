@@ -9,6 +9,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 JOBS ?= 2
+# Tests wait for timers and for other processes: a third worker on two cores takes that time.
+WORKERS ?= 3
 CAPTURES ?= $(wildcard ../shared/captures)
 SOAK := $(PY) -m pytest -q --seed new
 SKIPPED := grep -rlE --include '*.py' 'volume (== 1|< 2)' tests | sed 's,/conftest.py,,' | sort
@@ -43,7 +45,7 @@ lab-soak: $(STAMP) ## the lab's verbs again and again with loss, reordering and 
 # mypy has one core; on the other, what both workers of pytest would compile at the same time.
 test: $(STAMP) ## lint, types and every test
 	@$(MAKE) --no-print-directory -j 2 lint kernels
-	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q $(if $(CAPTURES),--captures=$(CAPTURES))
+	$(PY) -m pytest -n $(WORKERS) --dist loadgroup -q $(if $(CAPTURES),--captures=$(CAPTURES))
 
 kernels: $(STAMP)
 	@$(PY) -c "import precog_models.nic_queues, precog_models.rate.receiver_block"
