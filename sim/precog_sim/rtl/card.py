@@ -56,7 +56,8 @@ def _library(width: int, slots: int, tick_ps: int, parts: tuple[bool, ...], rela
     built = dict(zip(_PARTS, parts, strict=True))
     card = Card(CardOptions(width, slots, tick_ps=tick_ps, relaxed=relaxed, **built))
     label = f"card, {width} bits, {slots} slots"
-    return packet_library(card, label=label, once=built["cnps"] or not relaxed)  # see `packet_nic`
+    once = not relaxed or (built["cnps"] and built["ipv6"])  # see `packet_nic`
+    return packet_library(card, label=label, once=once)
 
 
 class RtlCard:
