@@ -447,7 +447,7 @@ def _packet(parameters: tuple[Register, ...]) -> Block:
         "PACKET",
         "The packet path: parameters, and the card's time.",
         id=0x30,
-        version=(1, 2),
+        version=(2, 0),
         registers=(
             *parameters,
             Register(
