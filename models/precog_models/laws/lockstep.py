@@ -3,8 +3,9 @@
     T   = base RTT + lift + noise,  BDP = link * T,  rho = W / BDP,  q = RTT - T
     qs  = T min(s rho**-1/2, cap)                          queueing delay to aim at
     hi  = 2 qs + slack
-    a round ends after >= 16 acknowledgements of packets sent in it, or when q > hi; if all of its
-    first 8 met q < 0.6 qs and W < 8 packets, after these, and after 2 where W < 1.5 packets:
+    a round ends after >= 16 acknowledgements, with one of a packet sent in it, or when q > hi;
+    with W < 8 packets after 8 if all of them met q < 0.6 qs, else after 8 more; with W < 1.5
+    packets after 2 if both did, else after 8 more:
         qr = least q of its last 8..16 acknowledgements
         qr > hi                    W = min(W, W0 (T + qs) / (T + qr))
         q < 0.6 qs for >= 0.6      W += min(ramp BDP, max(most W, packet)) (2 share - 1)
@@ -199,7 +200,10 @@ def _begin(p: Record, s: Record, e: Record) -> None:
 
 
 def _note(s: Record, weight: int, idle: bool) -> int:
-    """Count an acknowledgement; how many there are. Never more of them met less than 0.6 qs."""
+    """Count an acknowledgement; how many there are. Never more of them met less than 0.6 qs.
+
+    Except beyond 255, where the count had begun above 0: a share is above 1 then.
+    """
     count = wrap(s.tally >> _TOLD_AT, _COUNT_BITS) + weight
     if count <= _COUNT_MAX:
         if idle:

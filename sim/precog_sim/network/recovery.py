@@ -90,7 +90,8 @@ class Answers:
         out how long its packet waited in the receiver.
     first : bool
         Acknowledgements have a class of their own: like notifications they go before all data in
-        hosts and switches, whatever priority their flow has, and PFC does not pause them.
+        hosts and switches, whatever priority their flow has. PFC does not pause them, and they take
+        no room in switches' buffers.
 
     Raises
     ------

@@ -35,7 +35,7 @@ def something_waits(net: Net, p: int) -> bool:
 
 @outlined
 def _send_pfc(net: Net, p: int, q: int, kind: int, now: int) -> None:
-    """Send PAUSE or RESUME of priority `q` out of port `p`, ahead of everything that waits."""
+    """Send PAUSE or RESUME of priority `q` out of port `p`, ahead of all data."""
     row = allocate(net)
     if row < 0:
         return
