@@ -200,10 +200,7 @@ def _begin(p: Record, s: Record, e: Record) -> None:
 
 
 def _note(s: Record, weight: int, idle: bool) -> int:
-    """Count an acknowledgement; how many there are. Never more of them met less than 0.6 qs.
-
-    Except beyond 255, where the count had begun above 0: a share is above 1 then.
-    """
+    """Count an acknowledgement; how many there are. Up to 255, no more met less than 0.6 qs."""
     count = wrap(s.tally >> _TOLD_AT, _COUNT_BITS) + weight
     if count <= _COUNT_MAX:
         if idle:
