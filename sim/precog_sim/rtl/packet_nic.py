@@ -18,7 +18,7 @@ from precog_spec.config import NicConfig
 from precog_spec.contract import QueueEvent
 
 from .axil import PinTransport
-from .packet_block import PacketBlock, Run, Wire, packet_library
+from .packet_block import PacketBlock, Run, Wire, packet_library, settles_at_once
 
 __all__ = ["PacketNic", "monitors"]
 
@@ -58,10 +58,7 @@ def _library(config: NicConfig, tick_ps: int, practice: tuple[str, ...] = ()) ->
     """Elaborating takes seconds, so a process does it once."""
     nic = PrecogNic(config, tick_ps=tick_ps)
     label = f"NIC with packets, {config.width} bits, {config.qps} QPs"
-    # What was decided of a packet and what was read in it pass through one vector of the relaxed
-    # form, which looks like a loop where no notification point takes it apart, or where IPv6, which
-    # would, is left out.
-    once = not config.relaxed or bool(config.cnps and config.ipv6)
+    once = settles_at_once(relaxed=config.relaxed, cnps=config.cnps, ipv6=config.ipv6)
     return packet_library(nic, label=label, once=once, practice=practice)
 
 
