@@ -42,7 +42,7 @@ lab-soak: $(STAMP) ## the lab's verbs again and again with loss, reordering and 
 	@mkdir -p build
 	$(VENV)/bin/precog lab --soak $(or $(MINUTES),120) --loss 0.005 --reorder 0.005 --ce 0.02 -j > build/lab-soak.json
 
-# mypy has one core; on the other, what both workers of pytest would compile at the same time.
+# mypy has one core; on the other, what all workers of pytest would compile at the same time.
 test: $(STAMP) ## lint, types and every test
 	@$(MAKE) --no-print-directory -j 2 lint kernels
 	$(PY) -m pytest -n $(WORKERS) --dist loadgroup -q $(if $(CAPTURES),--captures=$(CAPTURES))

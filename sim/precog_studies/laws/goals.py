@@ -148,7 +148,7 @@ def _tail(
 def _fabric_rows(case: str, runs: Runs, ours: str) -> Iterator[Row]:
     """Tails of all normal flows, of every bin with enough of them, and of the incasts."""
     bins = list(zip((0, *BINS), (*BINS, float("inf")), strict=True))
-    workload = case.split("_")[0]
+    workload = CASES[case].fabric
     for against in (name for name in runs if name != ours):
         parts: list[_Part] = [(workload, "all", (0.0, float("inf")), ((0.95, 1.0), (0.99, 1.0)))]
         for low, high in bins:
