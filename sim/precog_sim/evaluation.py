@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from precog_fleet.runner import Here, Pool, Task
-from precog_models.image import Image
+from precog_models.forecast.starts import check_model
+from precog_models.image import Image, ModelImageError
 from precog_models.judged import SCENARIOS, loop_failures, sealed
 from precog_models.tree_image import TreeImage
 from precog_sim.commit import commit_name
@@ -19,7 +20,6 @@ from precog_sim.scored.judge import queue_row, rtt_row
 from precog_sim.scored.settings import LAWS
 from precog_spec.contract import HeadKind
 from precog_studies.prediction.candidate import start_row
-from precog_studies.prediction.starts.windows import BINS, INPUTS
 
 __all__ = ["evaluated", "judge", "kind_of"]
 
@@ -40,12 +40,13 @@ def kind_of(image: _Any) -> str:
         return "rtt"
     if "forecast" in image.card:
         return "queue"
-    inputs, outputs = image.header.inputs, image.header.outputs
-    if (inputs, outputs) != (INPUTS, BINS):
+    try:
+        check_model(image)
+    except ModelImageError as error:
         raise ValueError(
-            "model must predict RTTs, have a queue model's calibration in its card, or have "
-            f"{INPUTS} inputs and {BINS} outputs as models of starts, not {inputs} and {outputs}"
-        )
+            "model must predict RTTs, have a queue model's calibration in its card, or be one of "
+            f"starts: {error}"
+        ) from error
     return "start"
 
 

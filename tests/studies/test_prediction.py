@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from precog_models.forecast.starts import ENOUGH
 from precog_models.packet.senders import level_of
 from precog_net.workloads import Traffic
 from precog_sim.network import incast
@@ -18,7 +19,7 @@ from precog_studies.prediction.judged import GOALS, judged, ratios
 from precog_studies.prediction.page import against
 from precog_studies.prediction.runs import measure
 from precog_studies.prediction.told import with_arm
-from precog_studies.prediction.trials import ENOUGH, skill
+from precog_studies.prediction.trials import skill
 
 _US = 1_000_000
 

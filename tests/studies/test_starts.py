@@ -1,14 +1,27 @@
 """Forecasts of N at a start: what a NIC knows, and what its predictors make of it."""
 
+from collections import defaultdict
+
 import numpy as np
 
+from precog_models.forecast.starts import (
+    BINS,
+    LEVEL,
+    LEVEL_ONE,
+    STEPS,
+    Start,
+    StartForecaster,
+    window,
+)
+from precog_models.image import Image
+from precog_models.tree_image import TreeImage
 from precog_net.workloads import Traffic
-from precog_spec.contract import PROBABILITY, Fmt
+from precog_spec.contract import Fmt
 from precog_studies.prediction.arms import ARMS, FORECASTS
 from precog_studies.prediction.cases import closed_loop
 from precog_studies.prediction.services import ANSWER, MESSAGE, services
-from precog_studies.prediction.starts.predictors import predictors, quantile
-from precog_studies.prediction.starts.windows import BINS, LEVEL, LEVEL_ONE, STEPS, known, windows
+from precog_studies.prediction.starts.predictors import MODELS, predictors
+from precog_studies.prediction.starts.windows import known, windows
 
 _US = 1_000_000
 
@@ -36,12 +49,54 @@ def test_a_window_has_times_sizes_and_levels() -> None:
     assert (x[0] == x[3]).all()
 
 
-def test_a_quantile_is_the_greatest_level_that_is_likely_enough() -> None:
-    p = np.zeros((2, 16), dtype=np.int64)
-    p[0, [1, 6]] = PROBABILITY.one // 4, 3 * PROBABILITY.one // 4
-    p[1, [0, 7]] = PROBABILITY.one // 2 + 1, PROBABILITY.one // 2 - 1
-    assert quantile(p, 0.5).tolist() == [6, 0]
-    assert quantile(p, 0.8).tolist() == [1, 0]
+def _reference(traffic: Traffic, told: np.ndarray) -> np.ndarray:
+    """The formulas once more, in vectors and floating point, as the models were trained."""
+    found = np.zeros((len(traffic), STEPS, 8), dtype=np.int64)
+    order = np.argsort(traffic.start_ps, kind="stable")
+    for src, dst in set(zip(traffic.src.tolist(), traffic.dst.tolist(), strict=True)):
+        mine = [f for f in order if traffic.src[f] == src and traffic.dst[f] == dst]
+        sizes = traffic.size[mine].astype(float)
+        gaps = np.diff(traffic.start_ps[mine], prepend=traffic.start_ps[mine[0]] - (1 << 50)) * 1e-6
+        ratios = sizes / np.concatenate([sizes[:1], sizes[:-1]])
+        columns = [
+            np.log2(np.clip(gaps, 1.0, 16384.0)) - 7.0,
+            np.log2(sizes / 65536.0),
+            told[mine].astype(float),
+            np.log2(ratios),
+        ]
+        rows = np.floor(np.column_stack(columns) / 2 * 4096 + 0.5).clip(-32768, 32767)
+        for place, f in enumerate(mine):
+            steps = rows[max(place - 7, 0) : place + 1]
+            found[f, STEPS - len(steps) :, :4] = steps
+    return found
+
+
+def test_a_host_that_sees_start_by_start_makes_the_same_of_them() -> None:
+    """What hosts run, fed with one start after the other, is what the study's arms run."""
+    rng = np.random.default_rng(7)
+    count = 600
+    traffic = Traffic(
+        rng.integers(0, 50_000 * _US, count),
+        rng.integers(1, 4, count),
+        rng.integers(4, 7, count),
+        (2.0 ** rng.uniform(0, 30, count)).astype(np.int64),
+        ("a",) * count,
+    )
+    told = rng.integers(0, 16, count)
+    x = windows(traffic, told)
+    assert (x == _reference(traffic, told)).all()
+    for name, image in (
+        ("tree", TreeImage.load(MODELS / "tree.safetensors")),
+        ("lstm", Image.load(MODELS / "lstm.safetensors")),
+    ):
+        model, seen = StartForecaster(image), defaultdict[tuple[int, int], list[Start]](list)
+        levels = predictors()[name](x)
+        for f in np.argsort(traffic.start_ps, kind="stable").tolist():
+            mine = seen[int(traffic.src[f]), int(traffic.dst[f])]
+            mine.append(Start(int(traffic.start_ps[f]), int(traffic.size[f]), int(told[f])))
+            assert (window(mine) == x[f]).all()
+            assert model.level(mine) == levels[f]
+        assert len(set(levels.tolist())) > 3, name
 
 
 def test_the_models_give_levels() -> None:

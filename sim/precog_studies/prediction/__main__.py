@@ -41,6 +41,7 @@ _CODE = (
     ("precog_studies", "prediction/starts/windows.py"),
     ("precog_studies", "prediction/starts/models/lstm.safetensors"),
     ("precog_studies", "prediction/starts/models/tree.safetensors"),
+    ("precog_models", "forecast/starts.py"),
     ("precog_models", "packet/senders.py"),
     ("precog_models", "predict"),
     ("precog_spec", ""),

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_models.forecast.starts import ENOUGH
 from precog_models.image import Image
 from precog_models.tree_image import TreeImage
 from precog_studies.prediction.arms import ARMS, OFF
@@ -12,7 +13,7 @@ from precog_studies.prediction.cases import CASES
 from precog_studies.prediction.judged import SHOWN, ratios
 from precog_studies.prediction.runs import predicted
 from precog_studies.prediction.starts.predictors import Predictor, of_image, predictors
-from precog_studies.prediction.trials import ENOUGH, error_of, skill_of
+from precog_studies.prediction.trials import error_of, skill_of
 
 __all__ = ["LAW", "start_row"]
 

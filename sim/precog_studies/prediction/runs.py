@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_models.forecast.starts import ENOUGH
 from precog_sim.network import Result
 from precog_studies.prediction.arms import ARMS, FALSE, Arm
 from precog_studies.prediction.bounds import job_bounds
 from precog_studies.prediction.cases import BACKGROUND, CASES, INCAST, Case, closed_loop
 from precog_studies.prediction.receivers import receiver_queues
 from precog_studies.prediction.starts.predictors import Predictor, predictors
-from precog_studies.prediction.trials import ENOUGH, skill
+from precog_studies.prediction.trials import skill
 
 __all__ = ["SMALL", "measure", "predicted"]
 

@@ -15,6 +15,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_models.forecast.starts import CROWDED
+from precog_models.forecast.starts import skill as skill_score
 from precog_net.workloads import Traffic
 from precog_sim.network import Result
 from precog_studies.prediction.arms import ARMS, Arm
@@ -23,10 +25,8 @@ from precog_studies.prediction.guesses import LEAST
 from precog_studies.prediction.starts.predictors import Predictor, predictors
 from precog_studies.prediction.starts.windows import known, windows
 
-__all__ = ["ENOUGH", "error_of", "skill", "skill_of"]
+__all__ = ["error_of", "skill", "skill_of"]
 
-ENOUGH = 0.25  #: skill that a source must surpass to be heeded
-_HEEDED = 2  # least level that changes a start
 _Guessed = tuple[Result, Traffic, NDArray[np.int64]]  # a run, its flows, their guesses
 
 
@@ -72,6 +72,6 @@ def _skill(trial: Iterable[_Guessed]) -> float:
     guessed: dict[bool, list[bool]] = {True: [], False: []}
     for result, traffic, guesses in trial:
         for f in np.flatnonzero(traffic.size > LEAST).tolist():
-            guessed[bool(result.heard[f] >= _HEEDED)].append(bool(guesses[f] >= _HEEDED))
+            guessed[bool(result.heard[f] >= CROWDED)].append(bool(guesses[f] >= CROWDED))
     hits, alarms = (float(np.mean(guessed[crowded] or [False])) for crowded in (True, False))
-    return hits - alarms
+    return skill_score(hits, alarms)

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_models.forecast.starts import BINS, INPUTS, STEPS
 from precog_models.image import Image
 from precog_models.predict.tree_model import TreeModel
 from precog_models.quantize import quantize
@@ -25,7 +26,7 @@ from precog_studies.prediction.starts.predictors import (
     linear_columns,
     read,
 )
-from precog_studies.prediction.starts.windows import BINS, INPUTS, STEPS, known, windows
+from precog_studies.prediction.starts.windows import known, windows
 
 _Ints = NDArray[np.int64]
 _SEEDS = range(2001, 2013)
