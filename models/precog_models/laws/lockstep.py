@@ -72,8 +72,8 @@ _SMALL = Q(16, 8, signed=False)
 _COUNT = Q(8, 0, signed=False)
 _SUM = Q(28, 0, signed=False)
 _LIFT = Q(8, 0, signed=False)
-_PAIR = Q(16, 0, signed=False)
-_ZIGZAG = Q(9, 8, signed=False)
+_TURN_BITS = 10
+_ZIGZAG = Q(10, 8, signed=False)  # a mean of 1023 at most
 _REFERENCE_US = 4.177  # base RTT of the network in which s and cap were found
 
 PARAMETERS = (
@@ -81,7 +81,7 @@ PARAMETERS = (
     Parameter("s", Q(0, 24, signed=False), "", 0.034 / _REFERENCE_US, "qs for rho = 1, part of T"),
     Parameter("cap", FACTOR, "", 1.0 / _REFERENCE_US, "qs at most, part of T"),
     Parameter("slack", _SMALL, "us", 0.4, "queueing delay above 2 qs that is too much"),
-    Parameter("floor", _SMALL, "us", 0.3, "greatest excess that the fine control hears"),
+    Parameter("floor", Q(15, 8), "us", -0.3, "least of qs - q that the fine control hears"),
     Parameter("stretch", Fmt.RTT, "us", 1.0, "greatest queueing delay in the pacing rate"),
     Parameter("most", FACTOR, "", 0.3, "largest step of the ramp, part of W"),
     Parameter("small", FACTOR, "", 0.6, "step of a window below one packet"),
@@ -100,9 +100,10 @@ STATE = (
     Field("w0", _WINDOW, "window of the round before the last"),
     Field("w1", _WINDOW, "window of the last round"),
     Field(
-        "reference",
-        Q(35, 0, signed=False),
-        "the round ends behind it, 24 bits; above: the last change of RTT, limited, signed",
+        "round",
+        Q(47, 0, signed=False),
+        "PSN behind which the round ends, 24 bits; the lowest of the last base, 10; times that "
+        "noise pulled that down, 2; jolts, 5; acknowledgements of the block, 6",
     ),
     Field(  # a bit is spare: the count is masked then, and an integer to the float reference
         "tally",
@@ -113,16 +114,16 @@ STATE = (
     ),
     Field("current", Fmt.RTT, "least RTT of the present block of 8, with jitter of 32"),
     Field("previous", Fmt.RTT, "least RTT of the block before"),
-    Field("slips", _PAIR, "rounds since the last slip; above: 256ths of a gap by which it slips"),
+    Field(
+        "rounds",
+        Q(32, 0, signed=False),
+        "rounds of which `least` is the least, 8 bits; ticks by which T is lifted, 8; rounds since "
+        "the last slip, 8; 256ths of a gap by which this one slips, 8",
+    ),
     Field("mean", Q(33, 0, signed=False), "RTTs of the present mean: sum, 28 bits, and how many"),
     Field("least", _SUM, "least sum of 16 RTTs"),
-    Field("lifted", _PAIR, "rounds of which it is the least; above: ticks by which T is lifted"),
-    Field(
-        "last",
-        Q(47, 0, signed=False),
-        "RTT of the last acknowledgement, 24 bits, 0: there was none; the lowest of its base, 10; "
-        "times that noise pulled that down, 2; jolts, 5; acknowledgements of the block, 6",
-    ),
+    Field("last", Fmt.RTT, "RTT of the last acknowledgement, 0: there was none"),
+    Field("change", Q(_TURN_BITS, 0), "what it was above that before, limited"),
     Field("zigzag", _ZIGZAG, "mean zigzag"),
 )
 WINDOWED = True
@@ -130,7 +131,6 @@ WINDOWED = True
 _ONE = FACTOR.one
 _NONE = Fmt.RTT.max
 _T_MIN = 16
-_RHO_MIN = 1678  # 1e-4
 _ROUND = 16
 _FEW = 11  # eight packets, with 8 fraction bits
 _COALESCED = 4  # counts an acknowledgement of more than two packets
@@ -152,15 +152,15 @@ _PAIR_AHEAD = _ROUND - 2
 _MEAN_AT = 28
 _MEAN = 16
 _SUM_MAX = _SUM.max
-# Of `last`.
-_RTT_BITS = 24
+# Of `round`.
+_PSN_BITS = 24
 _LOW_BITS = 10
-_LOW_MASK = ((1 << _LOW_BITS) - 1) << _RTT_BITS
+_PSN_MASK = (1 << _PSN_BITS) - 1
+_LOW_MASK = ((1 << _LOW_BITS) - 1) << _PSN_BITS
 _HALF_LOW = 1 << (_LOW_BITS - 1)
 _SINKS_AT = 34
-_SINKS_BITS = 2
 _SINKS = 2
-_SINKS_MASK = ((1 << _SINKS_BITS) - 1) << _SINKS_AT
+_SINKS_MASK = 3 << _SINKS_AT
 _JOLTS_AT = 36
 _JOLTS_BITS = 5
 _JOLT = 4
@@ -172,11 +172,12 @@ _LONG_BLOCK = 32
 _WITHIN = (_BLOCK - 1) << _BLOCK_AT  # a place in a block of 8
 _CALM = _WITHIN + (1 << _SINKS_AT)  # what may be there with neither noise nor jitter
 _NEWS = _BLOCK_MASK + _JOLTS_MASK + _SINKS_MASK + _LOW_MASK - _CALM
-# Of `reference`.
-_PSN_BITS = 24
-_TURN_BITS = 11
-_TURN_MAX = 1023
-_ZIGZAG_MAX = _ZIGZAG.max
+# Of `rounds`.
+_LIFT_AT = 8
+_SLIPS_AT = 16
+_SLOWER_AT = 24
+_TURN_MAX = (1 << _TURN_BITS) - 1
+_IDLE = 27962027  # 5/3, with 24 fraction bits
 _RAMP = (838861, 2516582, 7549747, _ONE)  # .05, .15, .45, 1
 _HALF_PSN = 1 << 23
 _NEAR = 1 << 25
@@ -185,18 +186,28 @@ _BYTES_MAX = (1 << 24) - 1
 
 def _aim(p: Record, w: int, bdp: int, t: int) -> int:
     """qs, ticks with 8 fraction bits."""
-    rho = max(fraction(w, bdp), _RHO_MIN)
+    rho = fraction(w, bdp)
     part = (p.s * rsqrt(rho)) >> (20 - (zeros(rho) >> 1))
     return rounded(t * min(part, p.cap), 16)
 
 
 def _begin(p: Record, s: Record, e: Record) -> None:
     """A new round; jitter's blocks outlast it."""
-    s.reference = ((s.reference >> _PSN_BITS) << _PSN_BITS) + e.next
-    if wrap(s.last >> _JOLTS_AT, _JOLTS_BITS) < p.jitter:
+    s.round = ((s.round >> _PSN_BITS) << _PSN_BITS) + e.next
+    if wrap(s.round >> _JOLTS_AT, _JOLTS_BITS) < p.jitter:
         s.current = _NONE
         s.previous = _NONE
-        s.last = wrap(s.last, _BLOCK_AT)
+        s.round = wrap(s.round, _BLOCK_AT)
+
+
+def _beyond(p: Record, q: int) -> int:
+    """More than qs where q > hi."""
+    return (q - p.slack) >> 1
+
+
+def _grown(q: int) -> int:
+    """Less than qs where q < 0.6 qs."""
+    return (q * _IDLE) >> 24
 
 
 def _note(s: Record, weight: int, idle: bool) -> int:
@@ -227,21 +238,18 @@ def _goes_on(s: Record, count: int) -> bool:
 
 def _turn(s: Record, change: int) -> int:
     """Follow the RTT's turns; its zigzag."""
+    before = s.change
     change = clamp(change, -_TURN_MAX, _TURN_MAX)
-    turn = s.reference >> _PSN_BITS
-    if turn > _TURN_MAX:  # it fell
-        both = max(min(change, (1 << _TURN_BITS) - turn), 0)
-    else:
-        both = max(min(-change, turn), 0)
-    s.zigzag = min(((s.zigzag * 255) >> 8) + both, _ZIGZAG_MAX)
-    s.reference = (wrap(change, _TURN_BITS) << _PSN_BITS) + wrap(s.reference, _PSN_BITS)
+    s.change = change
+    both = max(min(change, -before) if before < 0 else min(-change, before), 0)
+    s.zigzag = ((s.zigzag * 255) >> 8) + both
     return both
 
 
 def _startled(p: Record, s: Record, e: Record, last: int, base: int, both: int) -> None:
     """An RTT after a sign of noise or jitter, with one, or at the end of a block."""
-    status = s.last & (_JOLTS_MASK + _SINKS_MASK)
-    block = s.last & _BLOCK_MASK
+    status = s.round & (_JOLTS_MASK + _SINKS_MASK)
+    block = s.round & _BLOCK_MASK
     settled = status >> _JOLTS_AT < p.jitter
     if block >= _BLOCK << _BLOCK_AT and (settled or block >= _LONG_BLOCK << _BLOCK_AT):
         s.previous = s.current
@@ -249,9 +257,9 @@ def _startled(p: Record, s: Record, e: Record, last: int, base: int, both: int) 
         block = 0
     else:
         s.current = min(s.current, e.rtt)
-    fell = (s.last & _LOW_MASK) - base
+    fell = (s.round & _LOW_MASK) - base
     if fell != 0:
-        fell = (fell & _LOW_MASK) >> _RTT_BITS
+        fell = (fell & _LOW_MASK) >> _PSN_BITS
         sinks = status & _SINKS_MASK
         if fell < _HALF_LOW and last - e.rtt > 2 * fell and sinks < _SINKS << _SINKS_AT:
             status = status + (1 << _SINKS_AT)
@@ -263,7 +271,7 @@ def _startled(p: Record, s: Record, e: Record, last: int, base: int, both: int) 
     if p.jitter == 0 and status < 1 << _JOLTS_AT:
         status = status + (1 << _JOLTS_AT)  # never calm
     block = min(block, _LONG_BLOCK << _BLOCK_AT) + (1 << _BLOCK_AT)
-    s.last = block + status + base + e.rtt
+    s.round = block + status + base + wrap(s.round, _PSN_BITS)
 
 
 def _average(s: Record, rtt: int) -> None:
@@ -275,10 +283,10 @@ def _average(s: Record, rtt: int) -> None:
         s.mean = s.mean + rtt + (1 << _MEAN_AT)
 
 
-def _watch(p: Record, s: Record, w: int, bdp: int, t: int) -> None:
+def _watch(p: Record, s: Record, w: int, bdp: int, t: int) -> int:
     """Lift T once in `watch` rounds, by a limit that a twelfth to an eighth of the link raises."""
-    lift = s.lifted >> _COUNT_BITS
-    watched = min(wrap(s.lifted, _COUNT_BITS) + 1, _COUNT_MAX)
+    lift = wrap(s.rounds >> _LIFT_AT, _COUNT_BITS)
+    watched = min(wrap(s.rounds, _COUNT_BITS) + 1, _COUNT_MAX)
     limit = scale(p.rise, clamp(24 * fraction(w, bdp) - 2 * _ONE, 0, _ONE))
     if p.watch > 0 and watched >= p.watch:
         lift = max((s.least >> 4) - (t - lift) - p.spare, 0)
@@ -287,37 +295,28 @@ def _watch(p: Record, s: Record, w: int, bdp: int, t: int) -> None:
     if limit == 0:
         watched = 0
         s.least = _SUM_MAX
-    s.lifted = (min(lift, limit) << _COUNT_BITS) + watched
+    return (min(lift, limit) << _LIFT_AT) + watched
 
 
-def _slip(p: Record, s: Record, e: Record) -> None:
+def _slip(p: Record, s: Record, e: Record) -> int:
     """One round in `slip` is slower, by a part that the time of its beginning draws."""
-    rounds = min(wrap(s.slips, _COUNT_BITS) + 1, _COUNT_MAX)
+    rounds = min(wrap(s.rounds >> _SLIPS_AT, _COUNT_BITS) + 1, _COUNT_MAX)
     slower = 0
     if p.slip > 0 and rounds >= p.slip:
         rounds = 0
         slower = wrap(e.now, _COUNT_BITS)
-    s.slips = (slower << _COUNT_BITS) + rounds
+    return (slower << _SLOWER_AT) + (rounds << _SLIPS_AT)
 
 
 def _ended(
-    p: Record,
-    s: Record,
-    count: int,
-    least: int,
-    w: int,
-    bdp: int,
-    t: int,
-    qs: int,
-    hi: int,
-    packet: int,
+    p: Record, s: Record, count: int, least: int, w: int, bdp: int, t: int, qs: int, packet: int
 ) -> int:
     """The window at the end of a round of `count`; the tally keeps the level alone."""
     idle = wrap(s.tally, _COUNT_BITS)
     level = wrap(s.tally >> _LEVEL_AT, _LEVEL_BITS)
     count = max(count - wrap(s.tally >> _AHEAD_AT, _AHEAD_BITS), 1)
     s.tally = 0
-    if (least - t) << 8 > hi:
+    if _beyond(p, (least - t) << 8) > qs:
         return min(w, scale(s.w0, fraction((t << 8) + qs, least << 8)))
     if 5 * idle >= 3 * count:
         s.tally = min(level + 1, _LEVEL_MAX) << _LEVEL_AT
@@ -327,10 +326,10 @@ def _ended(
     return min(w, bdp)
 
 
-def _share(p: Record, t: int, excess: int) -> int:
+def _share(p: Record, t: int, room: int) -> int:
     """Fine control: what to add to the window, part of g and of what is acknowledged."""
     y = reciprocal(t)
-    part = (-max(min(excess, p.floor), -_NEAR) * y) >> (32 - zeros(t))
+    part = (min(max(room, p.floor), _NEAR) * y) >> (32 - zeros(t))
     return clamp(part, -_ONE, _ONE)
 
 
@@ -367,26 +366,26 @@ def _round(
     bdp: int,
     t: int,
     qs: int,
-    hi: int,
 ) -> tuple[int, int]:
     """If the packet was sent in the round, it ends: the window, and the part of the slip."""
-    ahead = wrap(e.seq - s.reference, _PSN_BITS)
+    ahead = wrap(e.seq - s.round, _PSN_BITS)
     if ahead == 0 or ahead >= _HALF_PSN:
         return w, slower
     ramp = e.mtu << 8
     if e.bytes > 2 * e.mtu:
         ramp = 0
-    after = _ended(p, s, count, least, w, bdp, t, qs, hi, ramp)
+    after = _ended(p, s, count, least, w, bdp, t, qs, ramp)
     if after < e.mtu << _FEW:
         s.tally = s.tally + _HALF * _AHEAD
     if 2 * after < 3 * e.mtu << 8:
         s.tally = s.tally + (_PAIR_AHEAD - _HALF) * _AHEAD
     s.w0 = s.w1
     s.w1 = after
-    _watch(p, s, after, bdp, t)
-    _slip(p, s, e)
+    watched = _watch(p, s, after, bdp, t)
+    slips = _slip(p, s, e)
+    s.rounds = slips + watched
     _begin(p, s, e)
-    return after, s.slips >> _COUNT_BITS
+    return after, s.rounds >> _SLOWER_AT
 
 
 def _begun(p: Record, s: Record, e: Record) -> None:
@@ -398,10 +397,11 @@ def _begun(p: Record, s: Record, e: Record) -> None:
     s.least = _SUM_MAX
     s.current = e.rtt
     s.previous = _NONE
-    s.reference = wrap(e.seq - 1, _PSN_BITS)
-    s.last = (1 << _BLOCK_AT) + (wrap(e.base, _LOW_BITS) << _RTT_BITS) + e.rtt
+    s.last = e.rtt
+    base = wrap(e.base, _LOW_BITS) << _PSN_BITS
+    s.round = (1 << _BLOCK_AT) + base + wrap(e.seq - 1, _PSN_BITS)
     if p.jitter == 0:
-        s.last = s.last + (1 << _JOLTS_AT)
+        s.round = s.round + (1 << _JOLTS_AT)
 
 
 def _seldom(
@@ -409,21 +409,21 @@ def _seldom(
 ) -> tuple[int, int]:
     """A window of whole packets that is not `_usual`: what to act on, and the part of a slip."""
     q = (rtt - t) << 8
-    hi = 2 * qs + p.slack
+    much = _beyond(p, q) > qs
     w = s.w
     weight = 1
     if e.bytes > 2 * e.mtu:
         weight = _COALESCED
-    count = _note(s, weight, 5 * q < 3 * qs)
-    slower = s.slips >> _COUNT_BITS
+    count = _note(s, weight, _grown(q) < qs)
+    slower = s.rounds >> _SLOWER_AT
     least = min(s.current, s.previous)
-    if wrap(s.last >> _JOLTS_AT, _JOLTS_BITS) >= p.jitter:
+    if wrap(s.round >> _JOLTS_AT, _JOLTS_BITS) >= p.jitter:
         least = rtt
-    if q > hi or (count >= _ROUND and not _goes_on(s, count)):
-        w, slower = _round(p, s, e, w, slower, count, least, bdp, t, qs, hi)
-    if q <= hi:
+    if much or (count >= _ROUND and not _goes_on(s, count)):
+        w, slower = _round(p, s, e, w, slower, count, least, bdp, t, qs)
+    if not much:
         step = min(min(e.bytes, _BYTES_MAX) << 8, w)
-        held = clamp(w + scale(scale(step, _share(p, t, q - qs)), p.g), lowest, bdp)
+        held = clamp(w + scale(scale(step, _share(p, t, qs - q)), p.g), lowest, bdp)
         s.w = max(held, 1)
         return held, slower
     w = clamp(w, lowest, bdp)
@@ -433,35 +433,36 @@ def _seldom(
 
 def _decided(p: Record, s: Record, e: Record, rtt: int, t: int) -> tuple[int, int]:
     """Rate and window."""
-    _average(s, e.rtt)
     bdp = max(bytes_over(e.max_rate, t), 1)
     lowest = (e.min_rate * t) >> 16  # more than a window can be is more than `bdp`
     q = (rtt - t) << 8
     qs = _aim(p, s.w, bdp, t)
-    excess = q - qs
     packet = e.mtu << 8
     if s.w < packet:
+        _average(s, e.rtt)
         slower = 0
         held = clamp(_below_packet(p, rtt, s.w, t, qs, packet), lowest, bdp)
         s.w = max(held, 1)
         s.w0 = held
         s.w1 = held
         s.tally = _PAIR_AHEAD * _AHEAD
-        s.slips = wrap(s.slips, _COUNT_BITS)
+        s.rounds = wrap(s.rounds, _SLOWER_AT)
         _begin(p, s, e)
-    elif excess - p.slack <= qs and e.bytes <= e.mtu and s.tally < (_ROUND - 1) * _TOLD:
-        if 5 * q < 3 * qs:
-            s.tally = s.tally + _TOLD + 1
+    elif _beyond(p, q) <= qs and e.bytes <= e.mtu and s.tally < (_ROUND - 1) * _TOLD:
+        _average(s, e.rtt)
+        if _grown(q) < qs:
+            s.tally = s.tally + (_TOLD + 1)
         else:
             s.tally = s.tally + _TOLD
-        share = rounded(e.bytes * _share(p, t, excess), 16)
+        share = rounded(e.bytes * _share(p, t, qs - q), 16)
         held = clamp(s.w + scale(share, p.g), lowest, bdp)
         s.w = max(held, 1)
-        if s.slips < 1 << _COUNT_BITS:
+        if s.rounds < 1 << _SLOWER_AT:
             rate = rate_over(held, clamp(rtt, t, t + p.stretch))
             return max(min(rate, e.max_rate), e.min_rate), max(held, 1 << 8) >> 8
-        slower = s.slips >> _COUNT_BITS
+        slower = s.rounds >> _SLOWER_AT
     else:
+        _average(s, e.rtt)
         held, slower = _seldom(p, s, e, rtt, bdp, lowest, t, qs)
     sent = min(e.bytes, _BYTES_MAX) << 8
     more = 0
@@ -474,25 +475,26 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
     """One acknowledgement."""
     if e.bytes == 0:
         return e.rate, e.window
+    lift = wrap(s.rounds >> _LIFT_AT, _COUNT_BITS)
     if s.w == 0:
         _begun(p, s, e)
     else:
-        last = wrap(s.last, _RTT_BITS)
-        base = wrap(e.base, _LOW_BITS) << _RTT_BITS
+        last = s.last
+        base = wrap(e.base, _LOW_BITS) << _PSN_BITS
         both = _turn(s, e.rtt - last)
-        if both < _TURN_MAX and s.last & _NEWS == base:
+        s.last = e.rtt
+        if both < _TURN_MAX and s.round & _NEWS == base:
             s.current = min(s.current, e.rtt)
-            s.last = (s.last & (_CALM + _LOW_MASK)) + e.rtt + (1 << _BLOCK_AT)
-            t = clamp(e.base + (s.lifted >> _COUNT_BITS), _T_MIN, _NONE)
-            rate, window = _decided(p, s, e, e.rtt, t)
+            s.round = (s.round & (_CALM + _LOW_MASK + _PSN_MASK)) + (1 << _BLOCK_AT)
+            rate, window = _decided(p, s, e, e.rtt, max(e.base + lift, _T_MIN))
             return rate, window
         _startled(p, s, e, last, base, both)
-    t = e.base + (s.lifted >> _COUNT_BITS)
-    if s.last & (_SINKS << _SINKS_AT) > 0 and s.zigzag > p.gate:
+    t = e.base + lift
+    if s.round & (_SINKS << _SINKS_AT) > 0 and s.zigzag > p.gate:
         t = t + ((s.zigzag * p.noise) >> 16)
-    t = clamp(t, _T_MIN, _NONE)
+    t = max(t, _T_MIN)
     rtt = e.rtt
-    if wrap(s.last >> _JOLTS_AT, _JOLTS_BITS) >= p.jitter:
+    if wrap(s.round >> _JOLTS_AT, _JOLTS_BITS) >= p.jitter:
         rtt = max(min(s.current, s.previous) - p.allow, t)
     rate, window = _decided(p, s, e, rtt, t)
     return rate, window

@@ -163,7 +163,7 @@ def on_score(p: Record, s: Record, e: Record) -> tuple[int, int]:
         if window > 0:
             share = min(share, window)
         return rate, share
-    if believed > 0 or wrap(s.last, _PSN_BITS) - e.base > p.sign:
+    if believed > 0 or s.last - e.base > p.sign:
         share = min(_share(p, e, p.part, min(e.senders, p.deepest)), s.w)
         s.word = (believed << _BELIEVED_AT) + (1 << _CUT_AT) + (e.senders << _LEVEL_AT) + e.next
         rate, window = _limited(s, e, share, rate, window)

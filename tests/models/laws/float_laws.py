@@ -22,25 +22,15 @@ def _near(*pairs: tuple[float, float]) -> float:
     return min(abs(a - b) / max(abs(a), abs(b), 1.0) for a, b in pairs)
 
 
-def _turned(s: State) -> int:
-    """lockstep: the last change of the RTT, above the PSN in `reference`."""
-    turn = int(s["reference"]) >> 24
-    return turn - 2048 if turn >= 1024 else turn
-
-
-def _refer(s: State, psn: float, turn: float) -> None:
-    s["reference"] = int(turn) % 2048 << 24 | int(psn) % _WRAP
-
-
 def _heard(p: Words, s: State, e: Words) -> tuple[bool, bool]:
     """lockstep: turns of the RTT, whether the base is noise's, whether there is jitter."""
-    last, parts = s["last"] % _WRAP, int(s["last"]) >> 24
+    psn, parts, last = int(s["round"]) % _WRAP, int(s["round"]) >> 24, s["last"]
     low, sinks, jolts, block = parts & 1023, parts >> 10 & 3, parts >> 12 & 31, parts >> 17
     change = min(max(e["rtt"] - last, -1023), 1023) if last else 0
     ends = block >= (32 if jolts >= p["jitter"] else 8)
-    turn = _turned(s)
+    turn = s["change"]
     zigzag = min(abs(change), abs(turn)) if change * turn < 0 else 0
-    s["zigzag"] = min(s["zigzag"] + math.floor(zigzag - s["zigzag"]) / 256, 512 - 1 / 256)
+    s["zigzag"] += math.floor(zigzag - s["zigzag"]) / 256
     fell = (low - e["base"]) % 1024
     if 0 < fell < 512 and last - e["rtt"] > 2 * fell:
         sinks = min(sinks + 1, 2)
@@ -50,23 +40,26 @@ def _heard(p: Words, s: State, e: Words) -> tuple[bool, bool]:
     s["current"] = min(s["current"], e["rtt"])
     block += 1
     parts = int(e["base"]) % 1024 | sinks << 10 | jolts << 12 | block << 17
-    s |= {"last": parts << 24 | int(e["rtt"])}
-    _refer(s, s["reference"], change)
+    s |= {"round": parts << 24 | psn, "last": e["rtt"], "change": change}
     return sinks == 2, jolts >= p["jitter"]
+
+
+def _refer(s: State, psn: float) -> None:
+    """lockstep: the round ends behind this PSN."""
+    s["round"] = int(s["round"]) >> 24 << 24 | int(psn) % _WRAP
 
 
 def _begin(s: State, e: Words, jitter: bool) -> None:
     """lockstep: a new round."""
-    _refer(s, e["next"], _turned(s))
+    _refer(s, e["next"])
     if not jitter:
-        s |= {"current": _NONE, "previous": _NONE, "last": int(s["last"]) % (1 << 41)}
+        s |= {"current": _NONE, "previous": _NONE, "round": int(s["round"]) % (1 << 41)}
 
 
 def lockstep(p: Words, s: State, e: Words) -> Result:
     """research/law.md, section 1, and the six additions of the file's docstring."""
     s = dict(s)
-    lift, watched = divmod(s["lifted"], 256)
-    slower, rounds = divmod(s["slips"], 256)
+    watched, lift, rounds, slower = int(s["rounds"]).to_bytes(4, "little")
     sinks, jitter = _heard(p, s, e)
     noise = math.floor(p["noise"] * s["zigzag"]) if sinks and s["zigzag"] > p["gate"] else 0
     base, link = e["base"] + lift + noise, e["max_rate"]
@@ -77,7 +70,7 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
     if s["w"] == 0:
         s["w"] = s["w0"] = s["w1"] = e["init_rate"] * base
         level = idle = ahead = count = 0
-        _refer(s, e["seq"] - 1, _turned(s))
+        _refer(s, e["seq"] - 1)
         s |= {"least": _NO_SUM}
         s |= {"current": e["rtt"], "previous": _NONE}
     s["mean"] += e["rtt"] + (1 << 28)
@@ -87,7 +80,7 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
     if jitter:
         rtt = worst = max(worst - p["allow"], base)
     q = rtt - base
-    rho = max(s["w"] / bdp, 1e-4)
+    rho = max(s["w"] / bdp, 2**-24)
     aim = min(p["s"] * rho**-0.5, p["cap"]) * base
     high = 2 * aim + p["slack"]
     near = _near((s["w"], e["mtu"]))
@@ -106,7 +99,7 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
         full = count >= 16
         if full and q <= high and ahead >= 8 and idle < count - ahead:
             ahead, count, full = ahead - 8, count - 8, False
-        if 0 < (e["seq"] - s["reference"]) % _WRAP < _HALF and (full or q > high):
+        if 0 < (e["seq"] - s["round"]) % _WRAP < _HALF and (full or q > high):
             count = max(count - ahead, 1)
             worst -= base
             near = min(near, _near((worst, high)))
@@ -139,12 +132,12 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
             count = ahead
             _begin(s, e, jitter)
         if q <= high:
-            s["w"] += p["g"] * min(e["bytes"], s["w"]) * max(aim - q, -p["floor"]) / base
+            s["w"] += p["g"] * min(e["bytes"], s["w"]) * max(aim - q, p["floor"]) / base
         s["w"] = min(max(s["w"], least), bdp)
         held = s["w"]
         if q > high:
             held = min(held, max(s["w0"] * (base + aim) / rtt, least))
-    s["lifted"], s["slips"] = 256 * lift + watched, 256 * slower + rounds
+    s["rounds"] = int.from_bytes((watched, int(lift), rounds, int(slower)), "little")
     s["tally"] = count << 14 | ahead << 10 | level << 8 | idle
     time = min(max(rtt, base), base + p["stretch"])
     rate = min(max(held / time, e["min_rate"]), link)
