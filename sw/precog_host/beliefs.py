@@ -1,34 +1,97 @@
-"""What a new queue pair believes of its receiver: the level that this said to those before.
+"""What a new queue pair believes of its receiver, from what this said to those before.
 
-    a queue pair ends ─► greatest level that it was told ─► table of destinations
-    another is bound  ◄─ `believe` ◄───────────────────────────┘
+    begin: times, sizes, levels told ─► source ─► guess ─► heeded, and 2 or more? ─► `believe`
+    end:   greatest level told, bytes counted ─► table of destinations
+           └────────────────────────────────► trial of the source (`trial`)
 
-The study of predictions calls this persistence (`docs/evidence/prediction.md`). The receiver's
-first word replaces a belief, so that a wrong one lasts a round trip.
+A source is one of two:
+
+* Without a model: the level that the last queue pairs to the peer were told. The study of
+  predictions calls this persistence (`docs/evidence/prediction.md`). It is heeded untried: it
+  repeats the receiver's own word to its own senders, which laws heed for a whole connection.
+* A model of starts (`precog_models.forecast.starts`), in the engine's integers. It makes its
+  guesses up, so that it is heeded at a receiver only while its `trial` shows skill there.
+
+The receiver's first word replaces a belief, so that a wrong one lasts a round trip.
 """
 
-from collections.abc import Iterable
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
+
+from precog_models.forecast.starts import CROWDED, STEPS, Start, StartForecaster
 
 from .device import Device
 from .transport import DeviceError
+from .trial import Evidence, Trial
 
-__all__ = ["Beliefs", "Ip"]
+__all__ = ["Beliefs", "Guess", "Ip"]
 
-_LEAST = 2  # a level that a law heeds
 _DESTINATIONS = 4096  # those that ended longest ago are forgotten
+_BYTES_WRAP = 1 << 48  # of the profiler's counts
+_PS_PER_NS = 1000
 
 Ip = IPv4Address | IPv6Address
 Slot = tuple[int, Ip | None]  #: its number and its peer
 
 
+@dataclass(frozen=True)
+class Guess:
+    """What a source says of a queue pair's receiver."""
+
+    level: int | None  #: 0..15; None: the source knows too little of the peer
+    size: int | None  #: bytes that are to be sent, as the source took them; None: unknown
+    heeded: bool  #: the source is heeded at this receiver
+    skill: float | None  #: of the source there, -1..1; None: too little evidence
+    evidence: Evidence  #: what the skill is made of
+
+    @property
+    def belief(self) -> int | None:
+        """The level that was written to the device; None: none was."""
+        heard = self.heeded and self.level is not None and self.level >= CROWDED
+        return self.level if heard else None
+
+
+@dataclass(eq=False)
+class _Begun:
+    """Queue pairs to one peer that began at once."""
+
+    at_ps: int
+    size: int | None  # bytes of the longest, as they are known
+    given: bool  # the size is the application's
+    told: int  # as `Start`
+    guess: int | None
+    open: dict[int, int] = field(default_factory=dict)  # slots, and their counts of bytes then
+    heard: int = 0  # greatest level that those that ended were told
+    counted: int = 0  # most bytes of one that ended
+
+
+@dataclass
+class _Destination:
+    """What is known of a peer."""
+
+    level: int | None = None  # that the last queue pairs were told
+    size: int | None = None  # bytes of the last start that ended
+    starts: deque[_Begun] = field(default_factory=lambda: deque(maxlen=STEPS + 1))
+
+
 class Beliefs:
-    """Levels of destinations, as queue pairs of one device were told them last.
+    """Starts of a device's queue pairs by destination, and what new ones believe.
+
+    For one thread. An application that knows what it is about to send calls `begin` when the queue
+    pair's slot is enabled, before the first packet, and `end` before the slot is disabled.
 
     Parameters
     ----------
     device : Device
-        It counts senders, and heeds levels.
+        It counts senders, and heeds levels. Sizes that an application does not give are counted by
+        its profiler, if it has one.
+    model : StartForecaster, optional
+        The source of guesses; by default the level that was told last.
+    clock : callable
+        Time since any moment, ns.
 
     Raises
     ------
@@ -36,43 +99,179 @@ class Beliefs:
         It does not count senders, or does not heed levels.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(
+        self,
+        device: Device,
+        model: StartForecaster | None = None,
+        *,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
         if device.senders is None:
             raise DeviceError(
                 "beliefs need a device that counts senders: it was built without (senders=0)"
             )
-        if not device.senders.parameters().heed:
+        parameters = device.senders.parameters()
+        if not parameters.heed:
             raise DeviceError(
                 "beliefs need a device that heeds levels: precog packet senders set --heed"
             )
-        self._senders = device.senders
-        self._levels: dict[Ip, int] = {}
+        self._senders, self._least = device.senders, parameters.least
+        self._profiler = device.profiler if device.pacer is not None else None
+        self._slots, self._model, self._clock = device.sizes.qps, model, clock
+        self._destinations: dict[Ip, _Destination] = {}
+        self._open: dict[int, tuple[Ip, _Begun]] = {}
+        self.trial = Trial()  #: of the source
 
-    def ended(self, slots: Iterable[Slot]) -> None:
-        """Note what slots were told; before they are released. The greatest of a peer counts."""
-        told: dict[Ip, int] = {}
-        for number, peer in slots:
-            if peer is not None:
-                told[peer] = max(told.get(peer, 0), self._senders.told(number).most)
-        for peer, level in told.items():
-            self._levels.pop(peer, None)  # the youngest stand last
-            self._levels[peer] = level
-        while len(self._levels) > _DESTINATIONS:
-            del self._levels[next(iter(self._levels))]
+    def check_counts(self) -> None:
+        """Whether a model learns the sizes of queue pairs of which no application tells it.
 
-    def begun(self, slots: Iterable[Slot]) -> dict[int, int]:
-        """Have the laws of slots that were enabled believe what their peers said last.
+        Raises
+        ------
+        DeviceError
+            There is a model, and the device counts no queue pair's bytes.
+        """
+        if self._model is not None and self._profiler is None:
+            raise DeviceError(
+                "a model of starts needs a device that counts what each queue pair sends: one that "
+                "is built with grants and profile"
+            )
+
+    def begin(self, slots: Iterable[Slot], *, size: int | None = None) -> dict[int, Guess]:
+        """Guess for slots that were enabled, before their first packet; laws hear what is heeded.
+
+        Slots to one peer are one start: all believe the same.
+
+        Parameters
+        ----------
+        slots : iterable of (int, address)
+            Those without a peer are ignored.
+        size : int, optional
+            Bytes that each is to send; by default what the last start to its peer sent.
 
         Returns
         -------
-        dict of int to int
-            Slots and their levels; without those of peers that said little or nothing.
+        dict of int to Guess
+            By slot.
+
+        Raises
+        ------
+        ValueError
+            There is no such slot, or the size is not positive; nothing is written then.
         """
-        believed = {
-            number: level
-            for number, peer in slots
-            if peer is not None and (level := self._levels.get(peer, 0)) >= _LEAST
-        }
-        for number, level in believed.items():
-            self._senders.believe(number, level)
-        return believed
+        by_peer = self._by_peer(slots)
+        if size is not None and size < 1:
+            raise ValueError(f"size must be at least 1 byte, not {size!r}")
+        self.lose(number for numbers in by_peer.values() for number in numbers)
+        now = self._clock() * _PS_PER_NS
+        found: dict[int, Guess] = {}
+        for peer, numbers in by_peer.items():
+            found |= dict.fromkeys(numbers, self._begun(peer, numbers, size, now))
+        for number, guess in found.items():
+            if guess.belief is not None:
+                self._senders.believe(number, guess.belief)
+        self._forget()
+        return found
+
+    def end(self, slots: Iterable[Slot]) -> None:
+        """Note what slots were told and sent, before they are disabled.
+
+        The greatest level of a peer counts. Slots that did not begin here count, too.
+
+        Raises
+        ------
+        ValueError
+            There is no such slot; nothing is noted then.
+        """
+        for peer, numbers in self._by_peer(slots).items():
+            levels = [self._senders.told(number).most for number in numbers]
+            destination = self._destinations.pop(peer, _Destination())
+            destination.level = max(levels)
+            self._destinations[peer] = destination  # the youngest stand last
+            for number, level in zip(numbers, levels, strict=True):
+                self._ended(peer, number, level)
+        self._forget()
+
+    def lose(self, slots: Iterable[int]) -> None:
+        """Forget the starts of slots that were taken away before their `end`, if they had any."""
+        for number in slots:
+            if number in self._open:
+                peer, start = self._open.pop(number)
+                del start.open[number]
+                if not start.open:
+                    self._drop(self._destinations.get(peer), start)
+
+    def _by_peer(self, slots: Iterable[Slot]) -> dict[Ip, list[int]]:
+        found: dict[Ip, list[int]] = {}
+        for number, peer in slots:
+            if not 0 <= number < self._slots:
+                raise ValueError(f"slot must be in 0..{self._slots - 1}, not {number!r}")
+            if peer is not None:
+                found.setdefault(peer, []).append(number)
+        return found
+
+    def _begun(self, peer: Ip, numbers: list[int], size: int | None, now: int) -> Guess:
+        destination = self._destinations.setdefault(peer, _Destination())
+        known = size if size is not None else destination.size
+        start = _Begun(now, known, size is not None, self._told(destination), None)
+        destination.starts.append(start)
+        start.guess = self._guess(destination)
+        for number in numbers:
+            start.open[number] = self._bytes(number)
+            self._open[number] = peer, start
+        heeded = self._model is None or self.trial.heeds(peer)
+        return Guess(start.guess, known, heeded, self.trial.skill(peer), self.trial.evidence(peer))
+
+    def _told(self, destination: _Destination) -> int:
+        """Level that the start before has been told by now."""
+        if not destination.starts:
+            return destination.level or 0
+        last = destination.starts[-1]
+        return max([last.heard, *(self._senders.told(number).most for number in last.open)])
+
+    def _guess(self, destination: _Destination) -> int | None:
+        """Of the last start."""
+        if self._model is None:
+            return destination.level
+        if destination.starts[-1].size is None:
+            return None
+        return self._model.level(
+            [
+                Start(one.at_ps, one.size, one.told)
+                for one in destination.starts
+                if one.size is not None
+            ]
+        )
+
+    def _ended(self, peer: Ip, number: int, level: int) -> None:
+        if number not in self._open or self._open[number][0] != peer:
+            self.lose([number])
+            return
+        destination, start = self._destinations[peer], self._open.pop(number)[1]
+        sent = (self._bytes(number) - start.open.pop(number)) % _BYTES_WRAP
+        start.heard, start.counted = max(start.heard, level), max(start.counted, sent)
+        if start.open:
+            return
+        if not start.given:
+            start.size = start.counted or None
+        if start.size is None:  # it sent nothing, or nothing is known of it
+            self._drop(destination, start)
+            return
+        destination.size = start.size
+        if start.guess is not None and start.size > self._least:
+            crowded = start.heard >= CROWDED
+            self.trial.note(peer, crowded=crowded, guessed=start.guess >= CROWDED)
+
+    def _bytes(self, number: int) -> int:
+        """What the device has counted as sent by a slot, 48 bits; 0 if it does not."""
+        return 0 if self._profiler is None else self._profiler.queue(number).bytes_out
+
+    @staticmethod
+    def _drop(destination: _Destination | None, start: _Begun) -> None:
+        if destination is not None and start in destination.starts:
+            destination.starts.remove(start)
+
+    def _forget(self) -> None:
+        while len(self._destinations) > _DESTINATIONS:
+            peer = next(iter(self._destinations))
+            del self._destinations[peer]
+            self.trial.forget(peer)

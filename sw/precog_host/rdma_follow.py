@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from . import pairs, rdma_import
-from .beliefs import Beliefs, Ip
+from .beliefs import Beliefs, Guess, Ip
 from .device import Device
 from .driver.packet import Binding
 from .rdma_import import Planned
@@ -29,7 +29,12 @@ class Change:
     adopted: tuple[Planned, ...]  #: bound before, by an import or a follower that ended
     released: tuple[Planned, ...]
     skipped: dict[str, int]  #: queue pairs without a slot, by reason
-    believed: dict[int, int]  #: levels of slots that were added
+    guesses: dict[int, Guess]  #: of levels, for slots that were added
+
+    @property
+    def believed(self) -> dict[int, int]:
+        """Levels that slots believe."""
+        return {slot: level for slot, one in self.guesses.items() if (level := one.belief)}
 
 
 class Follower:
@@ -45,12 +50,13 @@ class Follower:
     first_slot : int
         Slots below stay free.
     beliefs : Beliefs, optional
-        Queue pairs that are added believe what their peers said last.
+        What queue pairs that are added believe. A list says no sizes: those that the device counts
+        are taken.
 
     Raises
     ------
     ValueError, DeviceError
-        As `rdma_import.check`.
+        As `rdma_import.check`, and as `Beliefs.check_counts`.
     """
 
     def __init__(
@@ -66,6 +72,8 @@ class Follower:
     ) -> None:
         self._device, self._beliefs = device, beliefs
         self._law = algorithm or pairs.first_law(device)
+        if beliefs is not None:
+            beliefs.check_counts()
         self._preset, self._mode, self._mtu, self._first = preset, mode, mtu, first_slot
         nothing = rdma_import.Plan((), {})
         rdma_import.check(device, nothing, preset=preset, algorithm=self._law, mode=mode, mtu=mtu)
@@ -108,6 +116,9 @@ class Follower:
 
         bound = self._bound()
         held = {key: one for key, one in self._followed.items() if self._holds(one, bound)}
+        if self._beliefs is not None:
+            lost = [one.slot for key, one in self._followed.items() if key not in held]
+            self._beliefs.lose(lost)
         listed = {(qp.ifname, qp.lqpn): qp for qp in qps}
         gone = [
             key
@@ -119,7 +130,7 @@ class Follower:
         released = tuple(held.pop(key) for key in gone)
         if released:
             if self._beliefs is not None:
-                self._beliefs.ended((one.slot, one.remote) for one in released)
+                self._beliefs.end((one.slot, one.remote) for one in released)
             pairs.remove(self._device, [one.slot for one in released])
         self._followed = held
         fresh = [qp for key, qp in listed.items() if key not in held]
@@ -149,10 +160,10 @@ class Follower:
         )
         for one in (*adopted, *plan.planned):
             self._followed[one.qp.ifname, one.qp.lqpn] = one
-        believed: dict[int, int] = {}
+        guesses: dict[int, Guess] = {}
         if self._beliefs is not None:
-            believed = self._beliefs.begun((one.slot, one.remote) for one in plan.planned)
-        return Change(plan.planned, tuple(adopted), released, plan.skipped, believed)
+            guesses = self._beliefs.begin((one.slot, one.remote) for one in plan.planned)
+        return Change(plan.planned, tuple(adopted), released, plan.skipped, guesses)
 
     def release(self) -> tuple[Planned, ...]:
         """Give all slots back, as when the list is empty."""

@@ -126,6 +126,8 @@ RUNS: dict[str, Run] = {
             "mode": "--mode q",
             "mtu": "--mtu 4097",
             "first_slot": "--first-slot 8",
+            "believe": "--believe",
+            "model": "--believe --model rtt-incast",
         },
     ),
     "qp show": _SLOTS,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit
+from precog_host.output import DeviceOption, JsonOption, emit, refuse_ignored
 
 from .kernel_pairs import (
     AlgorithmOption,
@@ -26,8 +26,10 @@ from .kernel_pairs import (
 )
 
 if TYPE_CHECKING:
+    from precog_host.beliefs import Guess
     from precog_host.rdma_follow import Change
     from precog_host.rdma_import import Planned
+    from precog_models.forecast.starts import StartForecaster
 
 __all__ = ["follow"]
 
@@ -36,6 +38,7 @@ _PATIENCE_S = 10.0
 
 
 def follow(
+    context: typer.Context,
     remote: RemoteOption = None,
     peer: PeerOption = None,
     source: Annotated[
@@ -64,6 +67,13 @@ def follow(
             "device that counts senders, with precog packet senders set --heed.",
         ),
     ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="With --believe: the level is a guess of this model of starts, a file, and is "
+            "believed where the model has shown skill. For a device with grants and profile."
+        ),
+    ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
@@ -79,6 +89,9 @@ def follow(
 
     if source is not None and command != _COMMAND:
         raise ValueError("command must be left out with --from")
+    if not believe:
+        refuse_ignored(context, "model", why="without --believe")
+    source_of_guesses = None if model is None else _forecaster(model)
     peers = rdma_list.peers_of(peer or ())
     address = None if remote is None else rdma_list.parse_address(remote)
     with Device.open(device) as opened:
@@ -90,15 +103,28 @@ def follow(
             mode=mode,
             mtu=mtu,
             first_slot=first_slot,
-            beliefs=Beliefs(opened) if believe else None,
+            beliefs=Beliefs(opened, source_of_guesses) if believe else None,
         )
         lists = _recorded(source) if source is not None else _asked(command, every)
         for number, text in enumerate(lists, 1):
             qps, skipped = rdma_list.read_list(text, ifname=ifname, port=port)
             change = follower.update(qps, skipped, remote=address, peers=peers)
-            _show(number, change, len(follower.followed), json_)
+            _show(number, change, len(follower.followed), model is not None, json_)
             if number == count:
                 return
+
+
+def _forecaster(model: str) -> "StartForecaster":
+    """The model of starts that a user means."""
+    from precog_models.forecast.starts import StartForecaster
+    from precog_models.model_file import ModelImageError
+    from precog_models.tree_image import find_any
+
+    image = find_any(model)
+    try:
+        return StartForecaster(image)
+    except ModelImageError as error:
+        raise ModelImageError(f"{model}: {error}") from error
 
 
 def _recorded(source: str) -> Iterator[str]:
@@ -141,7 +167,7 @@ def _asked(command: str, every: float) -> Iterator[str]:
         time.sleep(max(0.0, every - (time.monotonic() - began)))
 
 
-def _show(number: int, change: "Change", followed: int, json_: bool) -> None:
+def _show(number: int, change: "Change", followed: int, modelled: bool, json_: bool) -> None:
     """One line for each list that changed something; each list with -j."""
     data = {
         "list": number,
@@ -152,6 +178,7 @@ def _show(number: int, change: "Change", followed: int, json_: bool) -> None:
         "followed": followed,
         "skipped": change.skipped,
         "believed": {str(slot): level for slot, level in change.believed.items()},
+        "guesses": {str(slot): _guess_row(guess) for slot, guess in change.guesses.items()},
     }
 
     def show() -> None:
@@ -160,12 +187,52 @@ def _show(number: int, change: "Change", followed: int, json_: bool) -> None:
                 peer = "" if one.remote is None else f" of {one.remote}"
                 qps = f"QP {one.qp.lqpn} to {one.qp.rqpn}{peer}"
                 typer.echo(f"{name:8} slot {one.slot}: {one.qp.ifname} {qps}, {one.qp.owner}")
-        for slot, level in change.believed.items():
-            typer.echo(f"believes slot {slot}: level {level}, as its peer told those before it")
+        for slot, guess in change.guesses.items():
+            if guess.belief is not None and not modelled:
+                typer.echo(
+                    f"believes slot {slot}: level {guess.belief}, as its peer told those before it"
+                )
+            elif modelled:
+                typer.echo(_told(slot, guess))
 
     if json_ or change.added or change.adopted or change.released:
         emit(data, show, json_)
         sys.stdout.flush()  # a program may read along
+
+
+def _told(slot: int, guess: "Guess") -> str:
+    """A model's guess in a line."""
+    if guess.level is None:
+        said = f"guesses  slot {slot}: nothing, no queue pair to its peer has ended"
+    elif guess.belief is None:
+        said = f"guesses  slot {slot}: level {guess.level} of {guess.size} bytes, not believed"
+    else:
+        said = f"believes slot {slot}: level {guess.level}, as the model guesses"
+    return f"{said}; {_skill(guess)}"
+
+
+def _skill(guess: "Guess") -> str:
+    """How good the model has been at the peer."""
+    from precog_host.trial import EVIDENCE
+
+    if guess.skill is not None:
+        return f"skill {guess.skill:.2f}"
+    crowded, others = guess.evidence
+    return (
+        f"no skill yet: {crowded} of {EVIDENCE} crowded starts and {others} of {EVIDENCE} others "
+        "have ended"
+    )
+
+
+def _guess_row(guess: "Guess") -> dict[str, Any]:
+    return {
+        "level": guess.level,
+        "size": guess.size,
+        "heeded": guess.heeded,
+        "skill": guess.skill,
+        "crowded": guess.evidence.crowded,
+        "others": guess.evidence.others,
+    }
 
 
 def _row(one: "Planned") -> dict[str, Any]:

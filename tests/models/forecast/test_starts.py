@@ -8,7 +8,6 @@ import pytest
 
 from precog_models.forecast.starts import (
     BINS,
-    INPUTS,
     LEVEL,
     LEVEL_ONE,
     STEPS,
@@ -21,51 +20,15 @@ from precog_models.forecast.starts import (
     window,
 )
 from precog_models.image import Image, ModelImageError, pretrained
-from precog_models.predict.lstm import LstmWeights, forward_windows
+from precog_models.predict.lstm import forward_windows
 from precog_models.predict.softmax import distributions
-from precog_models.predict.tree import Tree, tree_predict
-from precog_models.predict.tree_model import TreeModel
-from precog_models.tree_image import TreeImage
-from precog_spec.contract import MAX_OUTPUTS, PROBABILITY, Fmt, HeadKind
+from precog_models.predict.tree import tree_predict
+from precog_spec.contract import PROBABILITY, Fmt
+
+from .start_models import lstm, tree
 
 _US = 1_000_000
 _X = Fmt.X.one
-
-
-def _lstm(seed: int, **changes: int | HeadKind) -> Image:
-    """Random weights, which give levels of all kinds."""
-    rng = np.random.default_rng(seed)
-
-    def drawn(low: int, high: int, *shape: int) -> np.ndarray:
-        return rng.integers(low, high, shape, dtype=np.int64)
-
-    sizes = {"inputs": INPUTS, "outputs": BINS, "steps": STEPS, "kind": HeadKind.QUEUE} | changes
-    inputs, outputs = int(sizes["inputs"]), int(sizes["outputs"])
-    wx, wl, bl = drawn(-128, 128, 64, 8), drawn(-128, 128, 16, 16), drawn(-2048, 2048, 16)
-    wx[:, inputs:] = 0
-    wl[outputs:] = 0
-    bl[outputs:] = 0
-    return Image(
-        LstmWeights(
-            wh=drawn(-128, 128, 64, 16),
-            wx=wx,
-            b=drawn(-2048, 2048, 64),
-            sh_h=drawn(2, 5, 64),
-            sh_x=drawn(2, 5, 64),
-            wl=wl,
-            bl=bl,
-            sh_l=np.zeros(16, dtype=np.int64),
-            **sizes,  # type: ignore[arg-type]
-        )
-    )
-
-
-def _tree(seed: int) -> TreeImage:
-    rng = np.random.default_rng(seed)
-    leaves = np.zeros((16, MAX_OUTPUTS), dtype=np.int64)
-    leaves[np.arange(16), rng.integers(0, BINS, 16)] = PROBABILITY.one
-    source = rng.integers(0, 4, 15) * 8 + rng.integers(0, INPUTS, 15)
-    return TreeImage(TreeModel(Tree(source, rng.integers(-_X, 4 * _X, 15), leaves), outputs=BINS))
 
 
 def _starts(seed: int, count: int) -> list[Start]:
@@ -106,9 +69,9 @@ def test_a_window_is_the_last_starts_and_the_first_is_compared_with_one_more() -
 
 def test_levels_are_those_of_the_integers() -> None:
     x = np.array([window(_starts(seed, 1 + seed % 12)) for seed in range(200)])
-    lstm, tree = _lstm(1), _tree(2)
-    outputs = distributions(forward_windows(lstm.weights, x), BINS)
-    for image, p in ((lstm, outputs), (tree, tree_predict(tree.model.tree, x))):
+    network, decisions = lstm(1), tree(2)
+    outputs = distributions(forward_windows(network.weights, x), BINS)
+    for image, p in ((network, outputs), (decisions, tree_predict(decisions.model.tree, x))):
         levels = StartForecaster(image).levels(x)
         # by hand: the greatest level that is reached more often than not
         more = [[int(one[level:].sum()) * 2 > PROBABILITY.one for level in range(8)] for one in p]
@@ -149,9 +112,9 @@ def test_starts_that_cannot_be(change: dict[str, int], message: str) -> None:
     [
         (lambda: pretrained("rtt-incast"), "must have the head queue, not rtt"),
         (lambda: pretrained("queue-1rtt"), "must have no calibration in its card"),
-        (lambda: _lstm(1, outputs=7), "must have 4 inputs and 8 outputs, not 4 and 7"),
-        (lambda: _lstm(1, inputs=5), "must have 4 inputs and 8 outputs, not 5 and 8"),
-        (lambda: _lstm(1, steps=4), "must have 8 steps, not 4"),
+        (lambda: lstm(1, outputs=7), "must have 4 inputs and 8 outputs, not 4 and 7"),
+        (lambda: lstm(1, inputs=5), "must have 4 inputs and 8 outputs, not 5 and 8"),
+        (lambda: lstm(1, steps=4), "must have 8 steps, not 4"),
     ],
 )
 def test_models_of_other_things(made: Callable[[], Image], message: str) -> None:
