@@ -1,8 +1,12 @@
 """Forecasts of N at a start: what a NIC knows, and what its predictors make of it."""
 
+import dataclasses
 from collections import defaultdict
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
+import pytest
 
 from precog_models.forecast.starts import (
     BINS,
@@ -16,10 +20,12 @@ from precog_models.forecast.starts import (
 from precog_models.image import Image
 from precog_models.tree_image import TreeImage
 from precog_net.workloads import Traffic
+from precog_sim.network import Result
 from precog_spec.contract import Fmt
 from precog_studies.prediction.arms import ARMS, FORECASTS
 from precog_studies.prediction.cases import closed_loop
 from precog_studies.prediction.services import ANSWER, MESSAGE, services
+from precog_studies.prediction.starts.hosts import shares
 from precog_studies.prediction.starts.predictors import MODELS, predictors
 from precog_studies.prediction.starts.windows import known, windows
 
@@ -108,6 +114,24 @@ def test_the_models_give_levels() -> None:
         assert levels.shape == (4,), name
         assert 0 <= levels.min() <= levels.max() < BINS, name
     assert predictors()["persistence"](x).tolist() == [0, 5, 5, 0]
+
+
+def test_hosts_heed_a_source_once_it_has_shown_skill_to_them() -> None:
+    """One NIC of two has eight crowded starts and eight others; the guesses are right."""
+    told = np.array([4] * 9 + [0] * 9)
+    start = np.arange(18) * 100 * _US
+    src = np.full(18, 1)
+    src[3] = 2  # another NIC's
+    size = np.full(18, 50_000)
+    traffic = Traffic(start, src, np.zeros(18, dtype=np.int64), size, ("a",) * 18)
+    heard = SimpleNamespace(heard=told, heard_us=start / _US)
+    runs = cast(list[tuple[Result, Traffic]], [(heard, traffic)] * 2)
+    first, second = shares(runs, lambda x: told)
+    assert first == (1, 0, 0, 0)
+    assert second == (1, pytest.approx(8 / 9), 0, 0)  # the other NIC has no evidence
+    assert list(shares(runs, lambda x: 4 - told))[1] == (0, 0, 1, 0)
+    small = dataclasses.replace(traffic, size=np.full(18, 30_000))
+    assert next(iter(shares([(runs[0][0], small)], lambda x: told))) == (0, 0, 0, 0)
 
 
 def test_services_are_of_their_seed() -> None:

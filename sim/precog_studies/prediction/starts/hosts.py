@@ -1,0 +1,77 @@
+"""How soon hosts heed a source of guesses: each with a trial of its own, by receiver.
+
+The study's trials pool all NICs and receivers of three runs. A host (`precog_host.trial`) has only
+its own starts, and hits at one receiver earn nothing at another. Here the hosts of a case see its
+runs one after the other, and flows do not heed guesses.
+
+``python -m precog_studies.prediction.starts.hosts [CASE [RUNS]]`` prints shares by run.
+"""
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Address
+from typing import NamedTuple
+
+import numpy as np
+
+from precog_host.trial import Trial
+from precog_models.forecast.starts import CROWDED
+from precog_net.workloads import Traffic
+from precog_sim.network import Result
+from precog_studies.prediction.arms import ARMS
+from precog_studies.prediction.cases import TAUGHT, closed_loop
+from precog_studies.prediction.guesses import LEAST
+from precog_studies.prediction.starts.predictors import Predictor, predictors
+from precog_studies.prediction.starts.windows import known, windows
+
+__all__ = ["Shares", "shares"]
+
+
+class Shares(NamedTuple):
+    """Starts of a run that were guessed to be crowded, 0..1; `heeded`: by a host that heeds it."""
+
+    hits: float  #: of crowded starts
+    heeded_hits: float
+    alarms: float  #: of the others
+    heeded_alarms: float
+
+
+def shares(runs: Iterable[tuple[Result, Traffic]], predictor: Predictor) -> Iterator[Shares]:
+    """Shares of one run after the other, as their flows start.
+
+    Parameters
+    ----------
+    runs : iterable of (Result, Traffic)
+    predictor : callable
+        Levels from windows.
+    """
+    trials: dict[int, Trial] = defaultdict(Trial)
+    for result, traffic in runs:
+        told = known(traffic, result.heard, result.heard_us)
+        guesses = predictor(windows(traffic, told))
+        found: dict[bool, list[tuple[bool, bool]]] = {True: [], False: []}
+        for f in np.argsort(traffic.start_ps, kind="stable").tolist():
+            if traffic.size[f] <= LEAST:
+                continue
+            trial, peer = trials[int(traffic.src[f])], IPv4Address(int(traffic.dst[f]))
+            crowded, guessed = bool(result.heard[f] >= CROWDED), bool(guesses[f] >= CROWDED)
+            found[crowded].append((guessed, guessed and trial.heeds(peer)))
+            trial.note(peer, crowded=crowded, guessed=guessed)
+        hits, alarms = (np.array(found[one] or [(False, False)]).mean(0) for one in (True, False))
+        yield Shares(*hits.tolist(), *alarms.tolist())
+
+
+def main(words: list[str]) -> int:
+    """Exit status: 0."""
+    case, count = words[0] if words else "services", int(words[1]) if len(words) > 1 else 16
+    seeds = range(TAUGHT[0], TAUGHT[0] + count)
+    runs = [closed_loop(case, ARMS["echo"], seed)[:2] for seed in seeds]
+    for name, one in predictors().items():
+        for number, found in enumerate(shares(runs, one), 1):
+            print(name, number, *(f"{value:.2f}" for value in found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
