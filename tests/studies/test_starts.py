@@ -25,7 +25,7 @@ from precog_spec.contract import Fmt
 from precog_studies.prediction.arms import ARMS, FORECASTS
 from precog_studies.prediction.cases import closed_loop
 from precog_studies.prediction.services import ANSWER, MESSAGE, services
-from precog_studies.prediction.starts.hosts import shares
+from precog_studies.prediction.starts.hosts import main, shares
 from precog_studies.prediction.starts.predictors import MODELS, predictors
 from precog_studies.prediction.starts.windows import known, windows
 
@@ -132,6 +132,26 @@ def test_hosts_heed_a_source_once_it_has_shown_skill_to_them() -> None:
     assert list(shares(runs, lambda x: 4 - told))[1] == (0, 0, 1, 0)
     small = dataclasses.replace(traffic, size=np.full(18, 30_000))
     assert next(iter(shares([(runs[0][0], small)], lambda x: told))) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("words", [["nobody"], ["services", "0"], ["services", "many"]])
+def test_the_program_refuses_what_is_not_there(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    assert left.value.code == 2
+    assert "invalid" in capsys.readouterr().err
+
+
+def test_the_program_prints_shares_by_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rounds", "1"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[:2] for line in lines] == [[name, "1"] for name in predictors()]
+    assert all(0 <= float(value) <= 1 for line in lines for value in line[2:])
+    hits, heeded, *_ = (float(value) for value in lines[0][2:])
+    assert hits > 0.5
+    assert heeded == 0  # no host has eight crowded starts to one receiver
 
 
 def test_services_are_of_their_seed() -> None:

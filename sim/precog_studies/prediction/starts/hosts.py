@@ -7,9 +7,9 @@ runs one after the other, and flows do not heed guesses.
 ``python -m precog_studies.prediction.starts.hosts [CASE [RUNS]]`` prints shares by run.
 """
 
-import sys
+import argparse
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import IPv4Address
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from precog_models.forecast.starts import CROWDED
 from precog_net.workloads import Traffic
 from precog_sim.network import Result
 from precog_studies.prediction.arms import ARMS
-from precog_studies.prediction.cases import TAUGHT, closed_loop
+from precog_studies.prediction.cases import CASES, TAUGHT, closed_loop
 from precog_studies.prediction.guesses import LEAST
 from precog_studies.prediction.starts.predictors import Predictor, predictors
 from precog_studies.prediction.starts.windows import known, windows
@@ -62,11 +62,16 @@ def shares(runs: Iterable[tuple[Result, Traffic]], predictor: Predictor) -> Iter
         yield Shares(*hits.tolist(), *alarms.tolist())
 
 
-def main(words: list[str]) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0."""
-    case, count = words[0] if words else "services", int(words[1]) if len(words) > 1 else 16
-    seeds = range(TAUGHT[0], TAUGHT[0] + count)
-    runs = [closed_loop(case, ARMS["echo"], seed)[:2] for seed in seeds]
+    parser = argparse.ArgumentParser(description="Print how soon hosts heed a source of guesses.")
+    parser.add_argument("case", nargs="?", default="services", choices=tuple(CASES))
+    parser.add_argument(
+        "runs", nargs="?", type=int, default=16, choices=range(1, 1001), metavar="N"
+    )
+    asked = parser.parse_args(arguments)
+    seeds = range(TAUGHT[0], TAUGHT[0] + asked.runs)
+    runs = [closed_loop(asked.case, ARMS["echo"], seed)[:2] for seed in seeds]
     for name, one in predictors().items():
         for number, found in enumerate(shares(runs, one), 1):
             print(name, number, *(f"{value:.2f}" for value in found))
@@ -74,4 +79,4 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    raise SystemExit(main())
