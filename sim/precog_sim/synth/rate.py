@@ -37,6 +37,7 @@ __all__ = [
     "RATE_BLOCKS",
     "chains_cost",
     "cleared",
+    "engine_verilog",
     "rate_target",
     "rate_verilog",
 ]
@@ -126,7 +127,7 @@ QPS = {name: 1024 for name in RATE_BLOCKS} | {
     "law-engine-ecc": 64,
     "tree": 64,
 }
-_LAW_ENGINES = ("law-engine", "law-engine-ecc")
+_LAW_ENGINES = ("law-engine", "law-engine-ecc")  # their programs' memories have 12,288 rows
 #: The clock that is aimed at.
 GOALS_MHZ = dict.fromkeys(RATE_BLOCKS, _GOAL_MHZ) | dict.fromkeys(_LAW_ENGINES, 150)
 
@@ -144,14 +145,22 @@ def rate_target(block: str) -> Target:
 def rate_verilog(block: str, qps: int, *, alone: bool = False) -> str:
     """Verilog of the block for `qps` queue pairs, between shift chains or `alone`."""
     made: wiring.Component = RATE_BLOCKS[block](qps)
-    made = made if alone else Wrapped(made)
+    text = _verilog(made if alone else Wrapped(made))
+    return cleared(text) if block in _LAW_ENGINES else text
+
+
+def engine_verilog(config: NicConfig) -> str:
+    """Verilog of a NIC's law engine, without the store that loads its programs."""
+    return cleared(_verilog(ProgramStage(config)))
+
+
+def _verilog(made: wiring.Component) -> str:
     # The constant `ready` of a stream that is always ready is no port.
     ports = {n: port for n, port in port_map(made).items() if isinstance(port[0], Signal)}
     text: str = verilog.convert(
         made, name=TOP, ports=ports, emit_src=False, strip_internal_attrs=True
     )
-    # Its programs' memories have 12,288 rows.
-    return cleared(text) if block in _LAW_ENGINES else text
+    return text
 
 
 def chains_cost(netlist: Netlist, alone: Netlist) -> WrapCost:

@@ -1,6 +1,7 @@
 """Area on UltraScale+, as yosys maps it: ``python -m precog_sim.synth.xcup``.
 
-Of a whole NIC, or with ``--block`` of one that is built for this many queue pairs.
+Of a whole NIC, with ``--engine`` of its law engine alone, or with ``--block`` of one that is built
+for this many queue pairs.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from precog_spec.config import PRESETS
 
 from .blocks import TOP
 from .place import xcup_cells
-from .rate import rate_verilog
+from .rate import engine_verilog, rate_verilog
 
 __all__ = ["Xcup", "main", "xcup_area"]
 
@@ -92,8 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m precog_sim.synth.xcup", description=(__doc__ or "").split("\n")[0]
     )
+    parser.add_argument("--preset", default="corundum-100g", choices=sorted(PRESETS))
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--preset", default="corundum-100g", choices=sorted(PRESETS))
+    chosen.add_argument("--engine", action="store_true", help="of the preset, the law engine alone")
     chosen.add_argument("--block", choices=_PORTABLE, help="no NIC: this")
     parser.add_argument(
         "--qps", type=int, nargs="+", default=[1024], help="queue pairs of the block, once for each"
@@ -103,9 +105,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for qps in given.qps:
         if qps < 2 or qps & (qps - 1):
             parser.error(f"--qps must be powers of two, 2 or more, not {qps}")
+    config = PRESETS[given.preset]
     todo: list[tuple[dict[str, Any], Callable[[], str]]] = [
-        ({"preset": given.preset}, lambda: nic_verilog(PRESETS[given.preset], name=TOP))
+        ({"preset": given.preset}, lambda: nic_verilog(config, name=TOP))
     ]
+    if given.engine:
+        if not config.law_cores:
+            parser.error(f"--engine needs a preset with a law engine, not {given.preset}")
+        todo = [({"preset": given.preset, "part": "law-engine"}, lambda: engine_verilog(config))]
     if given.block:
         todo = [
             (
