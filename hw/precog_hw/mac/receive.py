@@ -57,10 +57,14 @@ class Receiver(wiring.Component):
         m.submodules.crc = crc = CRC32_ETHERNET(data_width=8).create()
         line = Signal(GMII_RX, init={"valid": 1})  # after a reset nothing begins before a gap
         starts, leads = Signal(), Signal()  # its byte is the delimiter, one of the preamble
-        held = Signal(8 * (FCS_BYTES + 1))  # the last one, and what may be the FCS
-        count = Signal(range(self._most + FCS_BYTES + 2))
-        failed = Signal()
-        full, short, long = Signal(), Signal(), Signal()  # of `held`, and of the frame: by `count`
+        # A frame's first byte sets these, or they are read with a strobe alone: the reset, which
+        # must reach all that it clears within 8 ns, leaves them alone.
+        octet = Signal(OCTET, reset_less=True)
+        held = Signal(8 * (FCS_BYTES + 1), reset_less=True)  # last byte, and what may be the FCS
+        count = Signal(range(self._most + FCS_BYTES + 2), reset_less=True)
+        failed = Signal(reset_less=True)
+        full = Signal(reset_less=True)  # of `held`; by `count`, as these are of the frame
+        short, long = Signal(reset_less=True), Signal(reset_less=True)
         strobes = [self.stb, self.good, self.runt, self.oversize, self.damaged]
         m.d.sync += [
             line.eq(self.i),
@@ -68,8 +72,8 @@ class Receiver(wiring.Component):
             leads.eq(self.i.data == PREAMBLE[0]),
             *(strobe.eq(0) for strobe in strobes),
         ]
-        m.d.comb += crc.data.eq(line.data)
-        m.d.sync += self.octet.data.eq(held[-8:])
+        m.d.comb += [crc.data.eq(line.data), self.octet.eq(octet)]
+        m.d.sync += octet.data.eq(held[-8:])
 
         def begin() -> None:
             """The first byte of a burst."""
@@ -92,9 +96,9 @@ class Receiver(wiring.Component):
                     m.next = "IDLE"
             with m.State("DATA"):
                 wrong = failed | ~crc.match_detected
-                m.d.sync += [self.octet.last.eq(0), self.octet.error.eq(short | wrong | long)]
+                m.d.sync += [octet.last.eq(0), octet.error.eq(short | wrong | long)]
                 with m.If(long):
-                    m.d.sync += [self.stb.eq(1), self.octet.last.eq(1), self.oversize.eq(1)]
+                    m.d.sync += [self.stb.eq(1), octet.last.eq(1), self.oversize.eq(1)]
                     m.next = "IDLE"
                     with m.If(line.valid):
                         m.next = "SKIP"
@@ -112,7 +116,7 @@ class Receiver(wiring.Component):
                 with m.Else():
                     m.d.sync += [
                         self.stb.eq(full),
-                        self.octet.last.eq(1),
+                        octet.last.eq(1),
                         self.runt.eq(short),
                         self.damaged.eq(~short & wrong),
                         self.good.eq(~short & ~wrong),

@@ -51,20 +51,28 @@ class Widener(wiring.Component):
         m = Module()
         size = self._width // 8
         at = Signal(range(size))
-        m.d.sync += self.o_stb.eq(0)
+        word = Signal(word_layout(self._width), reset_less=True)  # nobody reads it without a strobe
+        # The word lies where the core is, the byte where the pins are. So the word waits for no
+        # strobe: a byte follows until the position moves on, and position 0 clears the ones above.
+        here = Signal(size, init=1)  # `at`, one-hot
+        ends = self.octet.last | here[-1]
+        m.d.comb += self.o.eq(word)
+        m.d.sync += [
+            word.end.eq(at),
+            word.last.eq(self.octet.last),
+            word.error.eq(self.octet.error),
+            self.o_stb.eq(self.stb & ends),
+        ]
         with m.If(self.stb):
-            ends = self.octet.last | (at == size - 1)
             m.d.sync += [
                 at.eq(Mux(ends, 0, at + 1)),
-                self.o.end.eq(at),
-                self.o.last.eq(self.octet.last),
-                self.o.error.eq(self.octet.error),
-                self.o_stb.eq(ends),
+                here.eq(Mux(ends, 1, here << 1)),
             ]
-            for n in range(size):
-                with m.If(at == n):
-                    m.d.sync += self.o.data.word_select(n, 8).eq(self.octet.data)
-                    m.d.sync += self.o.data[8 * n + 8 :].eq(0)
+        for n in range(size):
+            with m.If(here[n]):
+                m.d.sync += word.data.word_select(n, 8).eq(self.octet.data)
+        with m.If(here[0]):
+            m.d.sync += word.data[8:].eq(0)
         return m
 
 
@@ -102,10 +110,12 @@ class Narrower(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        word, octet = self.i.payload, self.o.payload
+        word = self.i.payload
+        octet = Signal(OCTET, reset_less=True)  # nobody reads it unless it is valid
         at = Signal(range(self._width // 8))
         free, ends = Signal(), Signal()
         m.d.comb += [
+            self.o.payload.eq(octet),
             free.eq(self.o.ready | ~self.o.valid),
             ends.eq(at == word.end),
             self.i.ready.eq(free & ends),
