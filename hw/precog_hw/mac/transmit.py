@@ -42,7 +42,10 @@ class Transmitter(wiring.Component):
         wrong = Signal()  # the FCS is inverted
         rest = Signal()  # bytes of a frame that was ended are still to come
         enough = Signal()  # with the next byte the frame is as long as it must be
+        # A register: what is behind `ready` is as far from the state as a byte's position is.
+        takes = Signal()
         octet = self.i.payload
+        m.d.comb += self.i.ready.eq(takes)
         m.d.sync += self.o.valid.eq(0)
 
         def put(value: object) -> None:
@@ -59,25 +62,27 @@ class Transmitter(wiring.Component):
 
         with m.FSM(name="transmit"):
             with m.State("IDLE"):
-                m.d.comb += [crc.start.eq(1), self.i.ready.eq(rest)]
+                m.d.comb += crc.start.eq(1)
                 begin()
                 m.d.sync += wrong.eq(0)
                 with m.If(rest):
-                    m.d.sync += rest.eq(~(self.i.valid & octet.last))
+                    more = ~(self.i.valid & octet.last)
+                    m.d.sync += [rest.eq(more), takes.eq(more)]
                 with m.Elif(self.i.valid):
                     m.next = "PREAMBLE"
             with m.State("PREAMBLE"):
                 put(Mux(count == len(PREAMBLE) - 1, PREAMBLE[-1], PREAMBLE[0]))
                 with m.If(count == len(PREAMBLE) - 1):
                     begin()
+                    m.d.sync += takes.eq(1)
                     m.next = "DATA"
             with m.State("DATA"):
-                m.d.comb += self.i.ready.eq(1)
                 put_counted(octet.data)
                 with m.If(~self.i.valid):
                     m.d.comb += self.underrun.eq(1)
                     m.d.sync += [wrong.eq(1), rest.eq(1)]
                 with m.If(~self.i.valid | octet.last):
+                    m.d.sync += takes.eq(0)
                     with m.If(self.i.valid):
                         m.d.sync += wrong.eq(octet.error)
                     m.next = "PAD"
@@ -97,5 +102,6 @@ class Transmitter(wiring.Component):
             with m.State("GAP"):  # a cycle of it is IDLE's
                 m.d.sync += count.eq(count + 1)
                 with m.If(count == GAP_BYTES - 2):
+                    m.d.sync += takes.eq(rest)
                     m.next = "IDLE"
         return m
