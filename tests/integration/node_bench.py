@@ -5,7 +5,7 @@ import dataclasses
 from amaranth.hdl import ClockDomain, Elaboratable, Module, Signal, Value
 from amaranth.hdl._ir import PortDirection  # public only in Amaranth 0.6
 
-from precog_hw.boards.node import TX_DOMAIN, Node, rx_domain
+from precog_hw.boards.node import Node, rx_domain, tx_domain
 from precog_spec.config import PRESETS
 
 __all__ = ["CONFIG", "CORE_HZ", "NodeTop"]
@@ -19,15 +19,17 @@ class NodeTop(Elaboratable):
 
     def __init__(self, ports: int) -> None:
         self.node = Node(CONFIG, ports=ports, core_hz=CORE_HZ, baud=CORE_HZ // 4)
-        names = (TX_DOMAIN, *(rx_domain(n) for n in range(ports)))
-        self._domains = {name: ClockDomain(name) for name in names}
+        tx = {tx_domain(n): ClockDomain(tx_domain(n)) for n in range(ports)}
+        rx = {rx_domain(n): ClockDomain(rx_domain(n), reset_less=True) for n in range(ports)}
+        self._domains = {**tx, **rx}
         self.ports: dict[str, tuple[Value, PortDirection]] = {
             "uart_rx": (self.node.rx, PortDirection.Input),
             "uart_tx": (self.node.tx, PortDirection.Output),
         }
         for name, domain in self._domains.items():
             self.ports[f"{name}_clk"] = domain.clk, PortDirection.Input
-            self.ports[f"{name}_rst"] = domain.rst, PortDirection.Input
+            if domain.rst is not None:
+                self.ports[f"{name}_rst"] = domain.rst, PortDirection.Input
         self._gmii: list[tuple[Value, Value]] = []  # GMII's signals one by one
         for n in range(ports):
             for way, inward in (("rx", True), ("tx", False)):

@@ -24,15 +24,19 @@ from precog_hw.stream.packet_fifo import PacketFifo
 from precog_spec.config import NicConfig
 from precog_spec.frames.bridge import TIMEOUT_MS
 
-__all__ = ["TX_DOMAIN", "Node", "rx_domain"]
+__all__ = ["Node", "rx_domain", "tx_domain"]
 
-TX_DOMAIN = "gmii"
 _LOOP_BEATS = 512
 
 
 def rx_domain(port: int) -> str:
     """Clock domain of a port's receiver."""
     return f"rgmii{port}"
+
+
+def tx_domain(port: int) -> str:
+    """Clock domain of a port's transmitter."""
+    return f"gmii{port}"
 
 
 class Node(wiring.Component):
@@ -48,7 +52,7 @@ class Node(wiring.Component):
     ports : int
         1 or 2.
     core_hz : int
-        Frequency of ``sync``, 62.5 MHz or more; of `TX_DOMAIN` and each `rx_domain` it is 125 MHz.
+        Frequency of ``sync``, 62.5 MHz or more; of each `rx_domain` and `tx_domain` it is 125 MHz.
     baud : int
         Of the serial line.
 
@@ -116,7 +120,7 @@ class Node(wiring.Component):
         mac = MacPort(
             self._config.width,
             rx_domain=rx_domain(n),
-            tx_domain=TX_DOMAIN,
+            tx_domain=tx_domain(n),
             relaxed=self._config.relaxed,
         )
         m.submodules[f"mac_{n}"] = mac

@@ -11,7 +11,7 @@ from amaranth.lib.cdc import ResetSynchronizer
 from .board import Board
 from .ecp5_pll import plan_pll, pll
 from .ecp5_rgmii import RgmiiReceiver, RgmiiTransmitter
-from .node import TX_DOMAIN, Node, rx_domain
+from .node import Node, rx_domain, tx_domain
 
 __all__ = ["GMII_MHZ", "Top"]
 
@@ -34,9 +34,11 @@ _PINS = {
 class Top(Elaboratable):
     """A board's design.
 
-    Clocks: ``sync``, the NIC's; `TX_DOMAIN`, 125 MHz, for what is sent; for each port the one that
-    its PHY sends. The PHYs are reset for 20 ms after configuration and not configured over MDIO:
-    they must agree on 1000 Mb/s with their peers.
+    Clocks: ``sync``, the NIC's; 125 MHz for what is sent, with a reset for each port, as ports are
+    far apart; for each port the one that its PHY sends. That one has no reset: its registers begin
+    as configured, while the PHY is still held, and outlive a lost PLL, after which each strobe of
+    the MAC's events may come once too often. The PHYs are reset for 20 ms after configuration and
+    not configured over MDIO: they must agree on 1000 Mb/s with their peers.
 
     Parameters
     ----------
@@ -53,7 +55,6 @@ class Top(Elaboratable):
         pin = platform.request(platform.default_clk, dir="-")
         m.submodules.clock_pin = clock_pin = io.Buffer("i", pin)
         (fast, slow), locked = pll(m, plan, clock_pin.i)
-        self._domain(m, TX_DOMAIN, fast, locked)
         self._domain(m, "sync", slow, locked)
 
         hertz = int(board.core_mhz * 10**6)
@@ -63,22 +64,23 @@ class Top(Elaboratable):
         m.submodules.uart_tx = uart_tx = io.Buffer("o", uart.tx)
         m.d.comb += [inside.rx.eq(uart_rx.i), uart_tx.o.eq(inside.tx)]
         for n in range(board.ports):
-            self._port(m, platform, inside, n, locked)
+            self._port(m, platform, inside, n, fast, locked)
         self._reset_phys(m, platform, hertz)
         return m
 
     @staticmethod
-    def _domain(m: Module, name: str, clock: Any, locked: Any) -> None:
-        """A domain that is held in reset until the PLL's clocks are good."""
-        domain = ClockDomain(name)
+    def _domain(
+        m: Module, name: str, clock: Any, locked: Any = None, stages: int = _RESET_STAGES
+    ) -> None:
+        """A domain, with `locked` one that is held in reset until the PLL's clocks are good."""
+        domain = ClockDomain(name, reset_less=locked is None)
         domain.clk.attrs["keep"] = 1  # the name by which reports know it
         m.domains += domain
         m.d.comb += ClockSignal(name).eq(clock)
-        m.submodules[f"{name}_reset"] = ResetSynchronizer(
-            ~locked, domain=name, stages=_RESET_STAGES
-        )
+        if locked is not None:
+            m.submodules[f"{name}_reset"] = ResetSynchronizer(~locked, domain=name, stages=stages)
 
-    def _port(self, m: Module, platform: Any, inside: Any, n: int, locked: Any) -> None:
+    def _port(self, m: Module, platform: Any, inside: Any, n: int, fast: Any, locked: Any) -> None:
         """The pins of a port, and the clock that comes through one of them."""
         # Two ports may share the pins of MDIO and reset, so that data pins are a resource apart.
         declared = platform.lookup("eth_rgmii", n)
@@ -97,10 +99,12 @@ class Top(Elaboratable):
             m.submodules[f"port_{n}_{name}"] = buffer
 
         platform.add_clock_constraint(port.rx_clk.io, GMII_MHZ * 10**6)
-        self._domain(m, rx_domain(n), buffers["rx_clk"].i, locked)
+        self._domain(m, rx_domain(n), buffers["rx_clk"].i)
+        # Synthesis makes one of two equal registers: those of the next port are one more.
+        self._domain(m, tx_domain(n), fast, locked, _RESET_STAGES + n)
         send = RgmiiTransmitter(self._board.tx_clock_delay_ps)
         receive = RgmiiReceiver(self._board.rx_data_delay_ps)
-        m.submodules[f"send_{n}"] = DomainRenamer(TX_DOMAIN)(send)
+        m.submodules[f"send_{n}"] = DomainRenamer(tx_domain(n))(send)
         m.submodules[f"receive_{n}"] = DomainRenamer(rx_domain(n))(receive)
         m.d.comb += [
             send.i.eq(getattr(inside, f"gmii_tx_{n}")),
