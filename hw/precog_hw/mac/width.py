@@ -112,12 +112,14 @@ class Narrower(wiring.Component):
         m = Module()
         word = self.i.payload
         octet = Signal(OCTET, reset_less=True)  # nobody reads it unless it is valid
-        at = Signal(range(self._width // 8))
+        size = self._width // 8
+        at = Signal(range(size))
+        left = Signal(range(size), init=size - 1)  # ~at, a copy for those that choose no byte
         free, ends = Signal(), Signal()
         m.d.comb += [
             self.o.payload.eq(octet),
             free.eq(self.o.ready | ~self.o.valid),
-            ends.eq(at == word.end),
+            ends.eq((left ^ word.end).all()),
             self.i.ready.eq(free & ends),
         ]
         with m.If(free):
@@ -128,5 +130,8 @@ class Narrower(wiring.Component):
                 octet.error.eq(word.error),
             ]
             with m.If(self.i.valid):
-                m.d.sync += at.eq(Mux(ends, 0, at + 1))
+                m.d.sync += [
+                    at.eq(Mux(ends, 0, at + 1)),
+                    left.eq(Mux(ends, size - 1, left - 1)),
+                ]
         return m
