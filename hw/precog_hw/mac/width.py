@@ -51,7 +51,7 @@ class Widener(wiring.Component):
         m = Module()
         size = self._width // 8
         at = Signal(range(size))
-        word = Signal(word_layout(self._width), reset_less=True)  # nobody reads it without a strobe
+        word = Signal(word_layout(self._width), reset_less=True)  # read with a strobe alone
         # The word lies where the core is, the byte where the pins are. So the word waits for no
         # strobe: a byte follows until the position moves on, and position 0 clears the ones above.
         here = Signal(size, init=1)  # `at`, one-hot
@@ -111,7 +111,7 @@ class Narrower(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         word = self.i.payload
-        octet = Signal(OCTET, reset_less=True)  # nobody reads it unless it is valid
+        octet = Signal(OCTET, reset_less=True)  # read while it is valid
         size = self._width // 8
         at = Signal(range(size))
         left = Signal(range(size), init=size - 1)  # ~at, a copy for those that choose no byte
