@@ -70,7 +70,13 @@ class Board:
 #: By the name that `precog synth --board` takes.
 BOARDS: dict[str, Board] = {
     "colorlight-5a-75b": Board(
-        "Colorlight 5A-75B revision 7.0", _colorlight, PRESETS["ecp5-25"], 2, 0, 2000, seed=3
+        "Colorlight 5A-75B revision 7.0",
+        _colorlight,
+        PRESETS["ecp5-25"],
+        2,
+        0,
+        2000,
+        timing_weight=5,
     ),
     "versa-ecp5-5g": Board(
         "Lattice Versa ECP5-5G", _versa, PRESETS["ecp5-45"], 2, 0, 0, timing_weight=2
