@@ -1,7 +1,7 @@
 """Area on UltraScale+, as yosys maps it: ``python -m precog_sim.synth.xcup``.
 
-Of a whole NIC, with ``--engine`` of its law engine alone, or with ``--block`` of one that is built
-for this many queue pairs.
+Of a whole NIC, with ``--engine`` of its law engine alone, or with ``--block`` of a block that is
+built for this many queue pairs.
 """
 
 import argparse
@@ -93,9 +93,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m precog_sim.synth.xcup", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("--preset", default="corundum-100g", choices=sorted(PRESETS))
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--engine", action="store_true", help="of the preset, the law engine alone")
+    chosen.add_argument("--preset", default="corundum-100g", choices=sorted(PRESETS))
+    engines = sorted(name for name, config in PRESETS.items() if config.law_cores)
+    chosen.add_argument("--engine", choices=engines, help="no NIC: this preset's law engine")
     chosen.add_argument("--block", choices=_PORTABLE, help="no NIC: this")
     parser.add_argument(
         "--qps", type=int, nargs="+", default=[1024], help="queue pairs of the block, once for each"
@@ -105,14 +106,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for qps in given.qps:
         if qps < 2 or qps & (qps - 1):
             parser.error(f"--qps must be powers of two, 2 or more, not {qps}")
-    config = PRESETS[given.preset]
     todo: list[tuple[dict[str, Any], Callable[[], str]]] = [
-        ({"preset": given.preset}, lambda: nic_verilog(config, name=TOP))
+        ({"preset": given.preset}, lambda: nic_verilog(PRESETS[given.preset], name=TOP))
     ]
     if given.engine:
-        if not config.law_cores:
-            parser.error(f"--engine needs a preset with a law engine, not {given.preset}")
-        todo = [({"preset": given.preset, "part": "law-engine"}, lambda: engine_verilog(config))]
+        what = {"preset": given.engine, "part": "law-engine"}
+        todo = [(what, lambda: engine_verilog(PRESETS[given.engine]))]
     if given.block:
         todo = [
             (
