@@ -37,7 +37,7 @@ CONFIG = replace(
     cnps=False,
     icrc=False,
 )
-#: What an ECP5-85 would have room for: more queue pairs, on the smaller card.
+#: The smaller card's form, with more queue pairs.
 RELAXED = replace(CONFIG, qps=32, sets=2, lanes=4, cnps=True, icrc=True, relaxed=True)
 PEER = str(IPv6Address(B_ADDRESS).ipv4_mapped)
 SLOTS = {1: ("lockstep", 0), 2: ("swift", 1)}

@@ -11,7 +11,7 @@
         q < 0.6 qs for >= 0.6      W += min(ramp BDP, max(most W, packet)) (2 share - 1)
                                    ramp .05, .15, .45, 1
         W0 = W of the round before: the window with which acknowledged packets were sent
-    each acknowledgement of b bytes with q <= hi:  W += g min(b, W) max(qs - q, -floor) / T
+    each acknowledgement of b bytes with q <= hi:  W += g min(b, W) max(qs - q, floor) / T
     with q > hi, for this acknowledgement alone:   min(W, W0 (T + qs) / RTT)
     window = W + 2 (b - packet), rate = W / RTT, RTT limited to T .. T + stretch
 
@@ -275,7 +275,7 @@ def _startled(p: Record, s: Record, e: Record, last: int, base: int, both: int) 
 
 
 def _average(s: Record, rtt: int) -> None:
-    """Keep the least mean of 16 RTTs, and a tick."""
+    """Keep the least mean of 16 RTTs, and a tick. In a branch, the usual path loads no `least`."""
     if s.mean >= (_MEAN - 1) << _MEAN_AT:
         s.least = min(s.least, wrap(s.mean, _MEAN_AT) + rtt + 1)
         s.mean = 0
@@ -407,7 +407,7 @@ def _begun(p: Record, s: Record, e: Record) -> None:
 def _seldom(
     p: Record, s: Record, e: Record, rtt: int, bdp: int, lowest: int, t: int, qs: int
 ) -> tuple[int, int]:
-    """A window of whole packets that is not `_usual`: what to act on, and the part of a slip."""
+    """A window of whole packets, not the usual way: what to act on, and the part of a slip."""
     q = (rtt - t) << 8
     much = _beyond(p, q) > qs
     w = s.w

@@ -188,12 +188,12 @@ def _show(number: int, change: "Change", followed: int, modelled: bool, json_: b
                 qps = f"QP {one.qp.lqpn} to {one.qp.rqpn}{peer}"
                 typer.echo(f"{name:8} slot {one.slot}: {one.qp.ifname} {qps}, {one.qp.owner}")
         for slot, guess in change.guesses.items():
-            if guess.belief is not None and not modelled:
+            if modelled:
+                typer.echo(_told(slot, guess))
+            elif guess.belief is not None:
                 typer.echo(
                     f"believes slot {slot}: level {guess.belief}, as its peer told those before it"
                 )
-            elif modelled:
-                typer.echo(_told(slot, guess))
 
     if json_ or change.added or change.adopted or change.released:
         emit(data, show, json_)
