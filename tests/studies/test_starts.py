@@ -124,7 +124,8 @@ def test_hosts_heed_a_source_once_it_has_shown_skill_to_them() -> None:
     src[3] = 2  # another NIC's
     size = np.full(18, 50_000)
     traffic = Traffic(start, src, np.zeros(18, dtype=np.int64), size, ("a",) * 18)
-    heard = SimpleNamespace(heard=told, heard_us=start / _US)
+    took = np.full(18, 10.0)
+    heard = SimpleNamespace(heard=told, heard_us=start / _US, start_us=start / _US, fct_us=took)
     runs = cast(list[tuple[Result, Traffic]], [(heard, traffic)] * 2)
     first, second = shares(runs, lambda x: told)
     assert first == (1, 0, 0, 0)

@@ -16,7 +16,7 @@ from precog_fleet.runner import Task
 from precog_host.output import progress_bar
 from precog_sim.commit import commit_name
 from precog_studies.kept import kept, run_key
-from precog_studies.prediction.arms import ARMS, FALSE, FORECASTS, OFF
+from precog_studies.prediction.arms import ARMS, FALSE, FORECASTS, HOSTS, OFF
 from precog_studies.prediction.cases import CASES, known_levels
 from precog_studies.prediction.judged import JUDGED, judged, ratios, room
 from precog_studies.prediction.page import page
@@ -36,11 +36,13 @@ _CODE = (
     ("precog_studies", "prediction/runs.py"),
     ("precog_studies", "prediction/trials.py"),
     ("precog_studies", "prediction/services.py"),
+    ("precog_studies", "prediction/starts/heeding.py"),
     ("precog_studies", "prediction/starts/predictors.py"),
     ("precog_studies", "rivals/cases.py"),
     ("precog_studies", "prediction/starts/windows.py"),
     ("precog_studies", "prediction/starts/models/lstm.safetensors"),
     ("precog_studies", "prediction/starts/models/tree.safetensors"),
+    ("precog_host", "trial.py"),
     ("precog_models", "forecast/starts.py"),
     ("precog_models", "packet/senders.py"),
     ("precog_models", "predict"),
@@ -48,8 +50,9 @@ _CODE = (
     ("precog_models", "rate/engine"),
     ("precog_models", "laws"),
 )
-#: Cases in which false predictions are tried.
+#: Cases in which false predictions are tried, and that in which hosts try them.
 _TRIED = ("rounds", "background")
+_TRIED_BY_HOSTS = "services"
 #: Cases in which a NIC has seen its destinations before, and those where its forecasts may harm.
 _SEEN = ("services", "rounds", "background")
 _Run = tuple[str, str, int]
@@ -88,8 +91,11 @@ def _told(case: str, arms: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[st
 
 def _arms(case: str, asked: Sequence[str] | None) -> list[str]:
     """The arms of a case, the one without prediction first."""
-    names = [name for name in ARMS if name not in FORECASTS or case in _SEEN]
-    names += FALSE if case in _TRIED else ()
+    names = [name for name in ARMS if name not in (*FORECASTS, *HOSTS) or case in _SEEN]
+    by_hosts = {name for name, arm in FALSE.items() if arm.earlier is not None}
+    names += [
+        name for name in FALSE if (case == _TRIED_BY_HOSTS if name in by_hosts else case in _TRIED)
+    ]
     return [name for name in names if name == OFF or asked is None or name in asked]
 
 

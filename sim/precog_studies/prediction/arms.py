@@ -7,7 +7,7 @@ from precog_net.workloads import Traffic
 from precog_sim.network import Hints
 from precog_studies.prediction.guesses import LEAST, inverted, scrambled, tagged, truth
 
-__all__ = ["ARMS", "FALSE", "FIRST", "FORECASTS", "LIARS", "OFF", "Arm"]
+__all__ = ["ARMS", "EARLIER", "FALSE", "FIRST", "FORECASTS", "HOSTS", "LIARS", "OFF", "Arm"]
 
 FIRST = 16_000  #: bytes before a receiver's first word
 LIARS = (0, 1, 2, 3)  #: hosts that lie alone
@@ -19,6 +19,18 @@ FORECASTS = {
     "ar": "auto-regression",
     "tree": "decision tree",
     "lstm": "LSTM",
+}
+
+EARLIER = 16  #: runs that hosts have had before, in an arm of theirs
+
+#: Forecasts as hosts heed them, each by its own trial: the forecast, and the runs before.
+HOSTS: dict[str, tuple[str, int | None]] = {
+    "persistence_host": ("persistence", None),
+    **{
+        f"{source}_{known}": (source, earlier)
+        for source in ("tree", "lstm")
+        for known, earlier in (("cold", 0), ("warm", EARLIER))
+    },
 }
 
 #: Hints of a run, from its flows, what other runs taught, and the seed.
@@ -45,6 +57,9 @@ class Arm:
         Flows believe a level at their start.
     tried : bool
         Its guesses are heeded only if they showed skill before (`trials`).
+    earlier : int, optional
+        Its guesses are heeded where they showed skill to the flow's host (`starts.heeding`), in
+        this many runs of other seeds and in this one.
     """
 
     title: str
@@ -54,6 +69,7 @@ class Arm:
     predictor: str = ""
     guesses: bool = False
     tried: bool = True
+    earlier: int | None = None
 
 
 def _fixed(hints: Hints) -> Make:
@@ -71,6 +87,12 @@ def _guessed(guess: Guess) -> Make:
     )
 
 
+def _tried(earlier: int | None) -> str:
+    if earlier is None:
+        return "untried"
+    return f"tried by each host for {earlier} runs before" if earlier else "tried by each host"
+
+
 def _tagged(traffic: Traffic, known: dict[str, int], _seed: int) -> tuple[int, ...]:
     return tagged(traffic, known)
 
@@ -79,8 +101,22 @@ def _true(traffic: Traffic, _known: dict[str, int], _seed: int) -> tuple[int, ..
     return truth(traffic)
 
 
+def _random(traffic: Traffic, _known: dict[str, int], seed: int) -> tuple[int, ...]:
+    return scrambled(truth(traffic), seed)
+
+
 def _inverted(traffic: Traffic, _known: dict[str, int], _seed: int) -> tuple[int, ...]:
     return inverted(truth(traffic))
+
+
+def _split(traffic: Traffic, _known: dict[str, int], _seed: int) -> tuple[int, ...]:
+    """Right at receivers of even numbers, inverted at the others."""
+    true = truth(traffic)
+    turned = (traffic.dst % 2).tolist()
+    return tuple(
+        false if odd else right
+        for right, false, odd in zip(true, inverted(true), turned, strict=True)
+    )
 
 
 OFF = "off"
@@ -99,6 +135,18 @@ ARMS: dict[str, Arm] = {
         )
         for name, title in FORECASTS.items()
     },
+    **{
+        name: Arm(
+            f"as `{source}`, {_tried(earlier)}",
+            _HEEDS,
+            _echo(),
+            predictor=source,
+            guesses=True,
+            tried=False,
+            earlier=earlier,
+        )
+        for name, (source, earlier) in HOSTS.items()
+    },
     "oracle": Arm("N, and an oracle of N at the start", _HEEDS, _guessed(_true), guesses=True),
 }
 
@@ -116,7 +164,7 @@ FALSE: dict[str, Arm] = {
     "guess_random": Arm(
         "guesses at random",
         _HEEDS,
-        _guessed(lambda traffic, _known, seed: scrambled(truth(traffic), seed)),
+        _guessed(_random),
         guesses=True,
     ),
     "guess_inverted": Arm("inverted guesses", _HEEDS, _guessed(_inverted), guesses=True),
@@ -127,4 +175,19 @@ FALSE: dict[str, Arm] = {
         guesses=True,
         tried=False,
     ),
+    **{
+        name: Arm(
+            f"{title}, {_tried(EARLIER)}",
+            _HEEDS,
+            _guessed(guess),
+            guesses=True,
+            tried=False,
+            earlier=EARLIER,
+        )
+        for name, title, guess in (
+            ("random_warm", "guesses at random", _random),
+            ("inverted_warm", "inverted guesses", _inverted),
+            ("split_warm", "guesses right at half of the receivers, else inverted", _split),
+        )
+    },
 }

@@ -1,11 +1,13 @@
 """Scenarios, and one run of each; links have 100 Gb/s."""
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from precog_net import workloads
 from precog_net.laws import law
@@ -15,6 +17,7 @@ from precog_sim.network import Hints, Record, Result, Scenario, run
 from precog_studies.prediction.arms import LIARS, Arm
 from precog_studies.prediction.guesses import LEAST, prior
 from precog_studies.prediction.services import ANSWER, MESSAGE, services
+from precog_studies.prediction.starts.heeding import Hosts
 from precog_studies.prediction.starts.predictors import Predictor
 from precog_studies.prediction.starts.windows import known, windows
 from precog_studies.rivals.cases import incast_sizes
@@ -202,10 +205,14 @@ def known_levels(name: str) -> dict[str, int]:
 
 
 def closed_loop(
-    name: str, arm: Arm, seed: int, predictor: Predictor | None = None
+    name: str,
+    arm: Arm,
+    seed: int,
+    predictor: Predictor | None = None,
+    hosts: Hosts | None = None,
 ) -> tuple[Result, Traffic, int]:
     """One run of one of `CASES`, as `loop_of`."""
-    return loop_of(CASES[name], known_levels(name), arm, seed, predictor)
+    return loop_of(CASES[name], known_levels(name), arm, seed, predictor, hosts=hosts)
 
 
 def _kept(case: Case) -> Record:
@@ -221,12 +228,14 @@ def loop_of(
     seed: int,
     predictor: Predictor | None = None,
     record: Record | None = None,
+    *,
+    hosts: Hosts | None = None,
 ) -> tuple[Result, Traffic, int]:
     """One run; and how many guesses were still moving in its last repetition.
 
-    A predictor hears what the run's receivers said before each start. Its guesses change the run,
-    so the run is repeated with them until they no longer change: then it is the run in which each
-    NIC predicts.
+    A predictor hears what the run's receivers said before each start, and hosts that try a source
+    what became of its guesses. Guesses that are heeded change the run, so it is repeated with them
+    until they no longer change: then it is the run in which each NIC predicts.
 
     Parameters
     ----------
@@ -238,6 +247,9 @@ def loop_of(
     predictor : callable, optional
     record : Record, optional
         What is kept; by default samples of all switch ports' queues, and traces of the receivers'.
+    hosts : Hosts, optional
+        They heed the predictor, or without one the arm's guesses, where these have shown skill,
+        before the run and in it. By default all flows heed them. The hosts stay as they are.
     """
     network = _network(case.network)
     traffic = case.draw(seed, network.hosts)
@@ -260,14 +272,21 @@ def loop_of(
             record=record or _kept(case),
         )
 
-    result = once(hints)
-    if predictor is None:
-        return result, traffic, 0
+    def heeded(seen: Result) -> NDArray[np.int64]:
+        guesses = np.array(hints.guesses or (0,) * len(traffic))
+        if predictor is not None:
+            guesses = predictor(windows(traffic, known(traffic, seen.heard, seen.heard_us)))
+        if hosts is not None:
+            guesses = np.where(deepcopy(hosts).heeds(seen, traffic, guesses), guesses, 0)
+        return np.where(traffic.size > LEAST, guesses, 0)
+
+    if predictor is None and hosts is None:
+        return once(hints), traffic, 0
+    result = once(replace(hints, guesses=()))
     guesses = np.zeros(len(traffic), dtype=np.int64)
     moving = 0
     for _ in range(_REPEATS):
-        told = known(traffic, result.heard, result.heard_us)
-        found = np.where(traffic.size > LEAST, predictor(windows(traffic, told)), 0)
+        found = heeded(result)
         moving = int((found != guesses).sum())
         if not moving:
             break

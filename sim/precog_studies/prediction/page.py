@@ -1,9 +1,9 @@
 """The record as a page of Markdown."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from precog_studies.prediction.arms import ARMS, FALSE, OFF
+from precog_studies.prediction.arms import ARMS, EARLIER, FALSE, OFF
 from precog_studies.prediction.judged import BOUNDS, FIGURES, GOALS, NO_HARM
 
 __all__ = ["against", "page", "rooms"]
@@ -46,6 +46,14 @@ _DEFINED = """
 * Lies are of all receivers; of `liars`, of four of 64. Guesses replace the prior.
 """
 
+_HOSTS = f"""* `persistence_host`, `tree_cold`, `tree_warm`, `lstm_cold`, `lstm_warm`: the same
+  forecasts as hosts heed them, by their own code (`precog_host.trial`). Each host tries a model on
+  its own starts, receiver by receiver; an outcome counts once its flow has ended. `cold`: trials
+  begin empty with each run. `warm`: they go on from {EARLIER} runs of other seeds, in which no
+  guess was heeded; each of these draws its services, and all its pairs of hosts, anew. A host takes
+  persistence untried. False guesses in `services` are those that hosts try.
+"""
+
 _BOUNDED = (
     "No law beats the first bound: a host's link takes all of the job's packets at line rate, and",
     "a chain of flows that wait for each other takes the sum of their times alone. The second one",
@@ -64,10 +72,17 @@ def page(said: Mapping[str, Any], record: str) -> str:
     used = list(dict.fromkeys(arm for case in cases.values() for arm in case["arms"]))
     lines = [top, "| arm | what is known |", "| --- | --- |"]
     lines += [f"| `{arm}` | {arms[arm].title} |" for arm in used]
-    lines += [_DEFINED, *_goals(cases), *rooms(cases), *against(cases), *_harm(cases)]
+    lines += [*_defined(used), *_goals(cases), *rooms(cases), *against(cases), *_harm(cases)]
     for case in cases.values():
         lines += _table(case)
     return "\n".join(lines)
+
+
+def _defined(used: Collection[str]) -> list[str]:
+    """What the arms are; of hosts' arms only if there are any."""
+    if not any({**ARMS, **FALSE}[arm].earlier is not None for arm in used):
+        return [_DEFINED]
+    return [_DEFINED.rstrip(), _HOSTS]
 
 
 def _goals(cases: Mapping[str, Any]) -> list[str]:

@@ -12,8 +12,9 @@ from precog_studies.prediction.arms import ARMS, FALSE, Arm
 from precog_studies.prediction.bounds import job_bounds
 from precog_studies.prediction.cases import BACKGROUND, CASES, INCAST, Case, closed_loop
 from precog_studies.prediction.receivers import receiver_queues
+from precog_studies.prediction.starts.heeding import Hosts
 from precog_studies.prediction.starts.predictors import Predictor, predictors
-from precog_studies.prediction.trials import skill
+from precog_studies.prediction.trials import hosts_after, skill
 
 __all__ = ["SMALL", "measure", "predicted"]
 
@@ -33,12 +34,15 @@ def measure(name: str, arm_name: str, seed: int) -> dict[str, Any]:
     if shown is not None and shown <= ENOUGH:
         arm = ARMS["echo"]
     chosen = predictors()[arm.predictor] if arm.predictor else None
-    return predicted(name, arm, seed, chosen) | {"skill": shown}
+    hosts = None if arm.earlier is None else hosts_after(name, arm)
+    return predicted(name, arm, seed, chosen, hosts) | {"skill": shown}
 
 
-def predicted(name: str, arm: Arm, seed: int, predictor: Predictor | None) -> dict[str, Any]:
+def predicted(
+    name: str, arm: Arm, seed: int, predictor: Predictor | None, hosts: Hosts | None = None
+) -> dict[str, Any]:
     """One run in which each NIC predicts: figures; ``moving``, as `loop_of` counts."""
-    result, traffic, moving = closed_loop(name, arm, seed, predictor)
+    result, traffic, moving = closed_loop(name, arm, seed, predictor, hosts)
     return _figures(result, np.array(traffic.kind), CASES[name]) | {"moving": moving}
 
 

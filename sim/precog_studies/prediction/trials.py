@@ -22,18 +22,23 @@ from precog_sim.network import Result
 from precog_studies.prediction.arms import ARMS, Arm
 from precog_studies.prediction.cases import TAUGHT, closed_loop, known_levels
 from precog_studies.prediction.guesses import LEAST
+from precog_studies.prediction.starts.heeding import Hosts
 from precog_studies.prediction.starts.predictors import Predictor, predictors
 from precog_studies.prediction.starts.windows import known, windows
 
-__all__ = ["error_of", "skill", "skill_of"]
+__all__ = ["error_of", "hosts_after", "skill", "skill_of"]
 
 _Guessed = tuple[Result, Traffic, NDArray[np.int64]]  # a run, its flows, their guesses
 
 
 @cache
+def _run(case: str, seed: int) -> tuple[Result, Traffic]:
+    """A run in which no guess is heeded."""
+    return closed_loop(case, ARMS["echo"], seed)[:2]
+
+
 def _runs(case: str) -> list[tuple[int, Result, Traffic]]:
-    """Runs in which no guess is heeded."""
-    return [(seed, *closed_loop(case, ARMS["echo"], seed)[:2]) for seed in TAUGHT]
+    return [(seed, *_run(case, seed)) for seed in TAUGHT]
 
 
 @cache
@@ -51,6 +56,21 @@ def skill(case: str, arm: Arm) -> float:
 def skill_of(case: str, predictor: Predictor) -> float:
     """Skill of a predictor in a case's trial, -1..1."""
     return _skill(_guessed(case, predictor))
+
+
+@cache
+def hosts_after(case: str, arm: Arm) -> Hosts:
+    """Hosts that have tried an arm's guesses in its earlier runs; not to be changed."""
+    hosts = Hosts()
+    for seed in range(TAUGHT[0], TAUGHT[0] + (arm.earlier or 0)):
+        result, traffic = _run(case, seed)
+        if arm.predictor:
+            told = known(traffic, result.heard, result.heard_us)
+            guesses = predictors()[arm.predictor](windows(traffic, told))
+        else:
+            guesses = np.array(arm.hints(traffic, known_levels(case), seed).guesses)
+        hosts.heeds(result, traffic, guesses)
+    return hosts
 
 
 def error_of(case: str, predictor: Predictor) -> float:

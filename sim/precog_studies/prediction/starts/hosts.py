@@ -8,20 +8,19 @@ runs one after the other, and flows do not heed guesses.
 """
 
 import argparse
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from ipaddress import IPv4Address
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from precog_host.trial import Trial
 from precog_models.forecast.starts import CROWDED
 from precog_net.workloads import Traffic
 from precog_sim.network import Result
 from precog_studies.prediction.arms import ARMS
 from precog_studies.prediction.cases import CASES, TAUGHT, closed_loop
 from precog_studies.prediction.guesses import LEAST
+from precog_studies.prediction.starts.heeding import Hosts
 from precog_studies.prediction.starts.predictors import Predictor, predictors
 from precog_studies.prediction.starts.windows import known, windows
 
@@ -38,7 +37,7 @@ class Shares(NamedTuple):
 
 
 def shares(runs: Iterable[tuple[Result, Traffic]], predictor: Predictor) -> Iterator[Shares]:
-    """Shares of one run after the other, as their flows start.
+    """Shares of one run after the other.
 
     Parameters
     ----------
@@ -46,20 +45,23 @@ def shares(runs: Iterable[tuple[Result, Traffic]], predictor: Predictor) -> Iter
     predictor : callable
         Levels from windows.
     """
-    trials: dict[int, Trial] = defaultdict(Trial)
+    hosts = Hosts()
     for result, traffic in runs:
         told = known(traffic, result.heard, result.heard_us)
         guesses = predictor(windows(traffic, told))
-        found: dict[bool, list[tuple[bool, bool]]] = {True: [], False: []}
-        for f in np.argsort(traffic.start_ps, kind="stable").tolist():
-            if traffic.size[f] <= LEAST:
-                continue
-            trial, peer = trials[int(traffic.src[f])], IPv4Address(int(traffic.dst[f]))
-            crowded, guessed = bool(result.heard[f] >= CROWDED), bool(guesses[f] >= CROWDED)
-            found[crowded].append((guessed, guessed and trial.heeds(peer)))
-            trial.note(peer, crowded=crowded, guessed=guessed)
-        hits, alarms = (np.array(found[one] or [(False, False)]).mean(0) for one in (True, False))
-        yield Shares(*hits.tolist(), *alarms.tolist())
+        heeded = hosts.heeds(result, traffic, guesses)
+        counts, crowded, guessed = traffic.size > LEAST, result.heard >= CROWDED, guesses >= CROWDED
+        yield Shares(
+            *(
+                _share(said, counts & starts)
+                for starts in (crowded, ~crowded)
+                for said in (guessed, guessed & heeded)
+            )
+        )
+
+
+def _share(said: NDArray[np.bool_], of: NDArray[np.bool_]) -> float:
+    return float(said[of].mean()) if of.any() else 0.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
