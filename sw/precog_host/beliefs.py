@@ -46,6 +46,7 @@ class Guess:
     heeded: bool  #: the source is heeded at this receiver
     skill: float | None  #: of the source there, -1..1; None: too little evidence
     evidence: Evidence  #: what the skill is made of
+    lent: int  #: crowded starts that other receivers lend to the trial of this one
 
     @property
     def belief(self) -> int | None:
@@ -219,7 +220,14 @@ class Beliefs:
             start.open[number] = self._bytes(number)
             self._open[number] = peer, start
         heeded = self._model is None or self.trial.heeds(peer)
-        return Guess(start.guess, known, heeded, self.trial.skill(peer), self.trial.evidence(peer))
+        return Guess(
+            start.guess,
+            known,
+            heeded,
+            self.trial.skill(peer),
+            self.trial.evidence(peer),
+            self.trial.lent(peer),
+        )
 
     def _told(self, destination: _Destination) -> int:
         """Level that the start before has been told by now."""

@@ -10,20 +10,35 @@ goes on while the source is heeded, and each receiver has its own:
 * Hits count at their own receiver alone, so that one that lies gains no belief elsewhere.
 * False alarms, too, where the receiver had enough starts that were not crowded. One that is always
   crowded shows none: there the share of all receivers counts, if it is worse than its own.
+
+A trial takes `EVIDENCE` crowded starts of the receiver. Skill elsewhere shortens it, to `OWN`:
+
+* Each other receiver lends its last `LENT` crowded starts; with those of the receiver itself they
+  must be as many as a trial takes, and show skill, too.
+* All of the receiver's own must be hits. At the first miss the trial goes on to its end.
+
+So a source that is wrong at one receiver is not heeded there for what it was right at others, and
+one that guesses at random there is found out by its first miss. While fewer than `EVIDENCE` other
+starts have ended, of all receivers, skills count for others / (others + `_FEW`) of themselves.
 """
 
 from collections import deque
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
+from itertools import islice
 from typing import NamedTuple
 
 from precog_models.forecast.starts import ENOUGH, skill
 
-__all__ = ["EVIDENCE", "KEPT", "Evidence", "Trial"]
+__all__ = ["EVIDENCE", "KEPT", "LENT", "OWN", "Evidence", "Trial"]
 
 #: Crowded starts of a receiver, and other starts of all, before there is a skill. A coin surpasses
 #: `ENOUGH` with at least 7 hits of 8, once in 28, if half of the others were alarms.
 EVIDENCE = 8
+OWN = 2  #: crowded starts that a trial takes at the least, whatever others lend
+LENT = 2  #: crowded starts that a receiver lends
 KEPT = 64  #: outcomes of a receiver: its share of all, and how soon a source is judged anew
+_FEW = 4
 
 _Ip = IPv4Address | IPv6Address
 
@@ -44,12 +59,37 @@ class _Outcome(NamedTuple):
 _OUTCOMES = {(a, b): _Outcome(a, b) for a in (False, True) for b in (False, True)}
 
 
+@dataclass
+class _Sum:
+    """A number of starts, and how many of them were guessed to be crowded."""
+
+    starts: int = 0
+    guessed: int = 0
+
+    def add(self, guesses: tuple[bool, ...], by: int) -> None:
+        self.starts += by * len(guesses)
+        self.guessed += by * sum(guesses)
+
+    @property
+    def share(self) -> float:
+        return self.guessed / self.starts if self.starts else 0.0
+
+
+@dataclass
+class _Receiver:
+    outcomes: deque[_Outcome] = field(default_factory=deque)
+    lent: tuple[bool, ...] = ()  # whether its last crowded starts were guessed so
+
+    def guesses(self, *, crowded: bool) -> list[bool]:
+        return [one.guessed for one in self.outcomes if one.crowded == crowded]
+
+
 class Trial:
     """What came of a source's guesses, by receiver."""
 
     def __init__(self) -> None:
-        self._outcomes: dict[_Ip, deque[_Outcome]] = {}
-        self._others = self._alarms = 0
+        self._receivers: dict[_Ip, _Receiver] = {}
+        self._others, self._lent = _Sum(), _Sum()
 
     def note(self, peer: _Ip, *, crowded: bool, guessed: bool) -> None:
         """A start to a receiver ended.
@@ -61,42 +101,74 @@ class Trial:
         guessed : bool
             The source had guessed such a level.
         """
-        outcomes = self._outcomes.setdefault(peer, deque())
-        outcomes.append(_OUTCOMES[crowded, guessed])
-        self._count(outcomes[-1], 1)
-        if len(outcomes) > KEPT:
-            self._count(outcomes.popleft(), -1)
+        receiver = self._receivers.setdefault(peer, _Receiver())
+        receiver.outcomes.append(_OUTCOMES[crowded, guessed])
+        self._count(receiver.outcomes[-1], 1)
+        if len(receiver.outcomes) > KEPT:
+            self._count(receiver.outcomes.popleft(), -1)
+        self._lend(receiver)
 
     def forget(self, peer: _Ip) -> None:
         """Drop a receiver's outcomes, if there are any."""
-        for outcome in self._outcomes.pop(peer, ()):
+        receiver = self._receivers.pop(peer, _Receiver())
+        for outcome in receiver.outcomes:
             self._count(outcome, -1)
+        self._lent.add(receiver.lent, -1)
 
     def evidence(self, peer: _Ip) -> Evidence:
         """How many outcomes there are for a receiver's skill."""
-        return Evidence(sum(one.crowded for one in self._outcomes.get(peer, ())), self._others)
+        return Evidence(len(self._of(peer).guesses(crowded=True)), self._others.starts)
+
+    def lent(self, peer: _Ip) -> int:
+        """Crowded starts that other receivers lend to a receiver's trial."""
+        return self._lent.starts - len(self._of(peer).lent)
 
     def skill(self, peer: _Ip) -> float | None:
         """Skill at a receiver, -1..1; None: there is too little evidence."""
         if min(self.evidence(peer)) < EVIDENCE:
             return None
-        guessed: dict[bool, list[bool]] = {True: [], False: []}
-        for outcome in self._outcomes[peer]:
-            guessed[outcome.crowded].append(outcome.guessed)
-        alarms = _share(guessed[False])
-        if len(guessed[False]) < EVIDENCE:
-            alarms = max(alarms, self._alarms / self._others)
-        return skill(_share(guessed[True]), alarms)
+        return self._here(peer)
 
     def heeds(self, peer: _Ip) -> bool:
-        """Whether the source has shown enough skill at a receiver."""
-        found = self.skill(peer)
-        return found is not None and found > ENOUGH
+        """Whether the source has shown enough skill: at a receiver, or there and elsewhere."""
+        own = self._of(peer).guesses(crowded=True)
+        if not self._sure() * self._here(peer) > ENOUGH:
+            return False
+        return len(own) >= EVIDENCE or (len(own) >= OWN and all(own) and self._elsewhere(peer, own))
+
+    def _of(self, peer: _Ip) -> _Receiver:
+        return self._receivers.get(peer, _Receiver())
+
+    def _here(self, peer: _Ip) -> float:
+        """Skill at a receiver, by whatever evidence there is."""
+        receiver = self._of(peer)
+        others = receiver.guesses(crowded=False)
+        alarms = _share(others)
+        if len(others) < EVIDENCE:
+            alarms = max(alarms, self._others.share)
+        return skill(_share(receiver.guesses(crowded=True)), alarms)
+
+    def _elsewhere(self, peer: _Ip, own: list[bool]) -> bool:
+        """Whether other receivers' crowded starts fill the trial of one, and show skill."""
+        lent = _Sum(self._lent.starts, self._lent.guessed)
+        lent.add(self._of(peer).lent, -1)
+        enough = len(own) + lent.starts >= EVIDENCE
+        return enough and self._sure() * skill(lent.share, self._others.share) > ENOUGH
+
+    def _sure(self) -> float:
+        """What a skill counts for, 0..1, by the number of starts that were not crowded."""
+        others = self._others.starts
+        return 1.0 if others >= EVIDENCE else others / (others + _FEW)
 
     def _count(self, outcome: _Outcome, by: int) -> None:
         if not outcome.crowded:
-            self._others += by
-            self._alarms += by * outcome.guessed
+            self._others.add((outcome.guessed,), by)
+
+    def _lend(self, receiver: _Receiver) -> None:
+        self._lent.add(receiver.lent, -1)
+        crowded = (one.guessed for one in reversed(receiver.outcomes) if one.crowded)
+        receiver.lent = tuple(islice(crowded, LENT))
+        self._lent.add(receiver.lent, 1)
 
 
 def _share(found: list[bool]) -> float:

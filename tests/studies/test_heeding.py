@@ -42,8 +42,8 @@ def _run(
 
 
 def test_an_outcome_counts_once_its_flow_has_ended() -> None:
-    """Eight crowded starts and eight others; the source is right."""
-    levels = [4] * EVIDENCE + [0] * EVIDENCE + [4]
+    """Eight others and eight crowded starts; the source is right."""
+    levels = [0] * EVIDENCE + [4] * EVIDENCE + [4]
     starts = [100 * n for n in range(len(levels))]
     result, traffic = _run(starts, [0] * len(levels), levels)
     guesses = np.array(levels)
@@ -61,7 +61,7 @@ def test_an_outcome_counts_once_its_flow_has_ended() -> None:
 
 
 def test_hosts_learn_from_one_run_for_the_next_each_for_itself() -> None:
-    levels = [4] * EVIDENCE + [0] * EVIDENCE
+    levels = [0] * EVIDENCE + [4] * EVIDENCE
     result, traffic = _run([100 * n for n in range(16)], [0] * 16, levels)
     hosts, guesses = Hosts(), np.array(levels)
     assert not hosts.heeds(result, traffic, guesses).any()

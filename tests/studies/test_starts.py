@@ -127,12 +127,14 @@ def test_hosts_heed_a_source_once_it_has_shown_skill_to_them() -> None:
     took = np.full(18, 10.0)
     heard = SimpleNamespace(heard=told, heard_us=start / _US, start_us=start / _US, fct_us=took)
     runs = cast(list[tuple[Result, Traffic]], [(heard, traffic)] * 2)
-    first, second = shares(runs, lambda x: told)
+    first, second = shares(runs, lambda *_: told)
     assert first == (1, 0, 0, 0)
     assert second == (1, pytest.approx(8 / 9), 0, 0)  # the other NIC has no evidence
-    assert list(shares(runs, lambda x: 4 - told))[1] == (0, 0, 1, 0)
+    assert list(shares(runs, lambda *_: 4 - told))[1] == (0, 0, 1, 0)
+    assert list(shares(runs, lambda *_: told, 0))[1] == second
+    assert list(shares(runs, lambda *_: told, 1))[1] == (0, 0, 0, 0)
     small = dataclasses.replace(traffic, size=np.full(18, 30_000))
-    assert next(iter(shares([(runs[0][0], small)], lambda x: told))) == (0, 0, 0, 0)
+    assert next(iter(shares([(runs[0][0], small)], lambda *_: told))) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("words", [["nobody"], ["services", "0"], ["services", "many"]])
@@ -148,7 +150,8 @@ def test_the_program_refuses_what_is_not_there(
 def test_the_program_prints_shares_by_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rounds", "1"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert [line[:2] for line in lines] == [[name, "1"] for name in predictors()]
+    false = ["coin", "inverted", "split:right", "split:inverted"]
+    assert [line[:2] for line in lines] == [[name, "1"] for name in (*predictors(), *false)]
     assert all(0 <= float(value) <= 1 for line in lines for value in line[2:])
     hits, heeded, *_ = (float(value) for value in lines[0][2:])
     assert hits > 0.5

@@ -218,10 +218,9 @@ def _skill(guess: "Guess") -> str:
     if guess.skill is not None:
         return f"skill {guess.skill:.2f}"
     crowded, others = guess.evidence
-    return (
-        f"no skill yet: {crowded} of {EVIDENCE} crowded starts and {others} of {EVIDENCE} others "
-        "have ended"
-    )
+    ended = f"{crowded} of {EVIDENCE} crowded starts and {others} of {EVIDENCE} others have ended"
+    lent = f", other peers lend {guess.lent} crowded starts" if guess.lent else ""
+    return f"{'heeded early' if guess.heeded else 'no skill yet'}: {ended}{lent}"
 
 
 def _guess_row(guess: "Guess") -> dict[str, Any]:
@@ -232,6 +231,7 @@ def _guess_row(guess: "Guess") -> dict[str, Any]:
         "skill": guess.skill,
         "crowded": guess.evidence.crowded,
         "others": guess.evidence.others,
+        "lent": guess.lent,
     }
 
 

@@ -4,11 +4,13 @@ The study's trials pool all NICs and receivers of three runs. A host (`precog_ho
 its own starts, and hits at one receiver earn nothing at another. Here the hosts of a case see its
 runs one after the other, and flows do not heed guesses.
 
-``python -m precog_studies.prediction.starts.hosts [CASE [RUNS]]`` prints shares by run.
+``python -m precog_studies.prediction.starts.hosts [CASE [RUNS]]`` prints shares by run: of the
+forecasts, of a coin, of the tree inverted, and of the tree inverted at half of the receivers, these
+and the other half apart.
 """
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +26,13 @@ from precog_studies.prediction.starts.heeding import Hosts
 from precog_studies.prediction.starts.predictors import Predictor, predictors
 from precog_studies.prediction.starts.windows import known, windows
 
-__all__ = ["Shares", "shares"]
+__all__ = ["Shares", "Source", "forecast", "shares"]
+
+_MOST = 6  # an inverted guess is this less the guess, 0 at least
+
+_Ints = NDArray[np.int64]
+#: Levels of a run's flows, guessed at their starts.
+Source = Callable[[Result, Traffic], _Ints]
 
 
 class Shares(NamedTuple):
@@ -36,21 +44,33 @@ class Shares(NamedTuple):
     heeded_alarms: float
 
 
-def shares(runs: Iterable[tuple[Result, Traffic]], predictor: Predictor) -> Iterator[Shares]:
+def forecast(predictor: Predictor) -> Source:
+    """The source that a predictor is."""
+
+    def made(result: Result, traffic: Traffic) -> _Ints:
+        return predictor(windows(traffic, known(traffic, result.heard, result.heard_us)))
+
+    return made
+
+
+def shares(
+    runs: Iterable[tuple[Result, Traffic]], source: Source, half: int | None = None
+) -> Iterator[Shares]:
     """Shares of one run after the other.
 
     Parameters
     ----------
     runs : iterable of (Result, Traffic)
-    predictor : callable
-        Levels from windows.
+    source : callable
+    half : int, optional
+        Only receivers whose number modulo 2 is this one are counted; all are tried.
     """
     hosts = Hosts()
     for result, traffic in runs:
-        told = known(traffic, result.heard, result.heard_us)
-        guesses = predictor(windows(traffic, told))
+        guesses = source(result, traffic)
         heeded = hosts.heeds(result, traffic, guesses)
-        counts, crowded, guessed = traffic.size > LEAST, result.heard >= CROWDED, guesses >= CROWDED
+        counts = (traffic.size > LEAST) & (half is None or traffic.dst % 2 == half)
+        crowded, guessed = result.heard >= CROWDED, guesses >= CROWDED
         yield Shares(
             *(
                 _share(said, counts & starts)
@@ -64,6 +84,30 @@ def _share(said: NDArray[np.bool_], of: NDArray[np.bool_]) -> float:
     return float(said[of].mean()) if of.any() else 0.0
 
 
+def _coin(_result: Result, traffic: Traffic) -> _Ints:
+    rng = np.random.default_rng(int(traffic.start_ps.sum()))
+    return CROWDED * rng.integers(0, 2, len(traffic))
+
+
+def _sources() -> Mapping[str, tuple[Source, int | None]]:
+    """Sources by name, and the receivers that count."""
+    tree = forecast(predictors()["tree"])
+
+    def inverted(result: Result, traffic: Traffic) -> _Ints:
+        return np.maximum(_MOST - tree(result, traffic), 0)
+
+    def split(result: Result, traffic: Traffic) -> _Ints:
+        return np.where(traffic.dst % 2 == 0, tree(result, traffic), inverted(result, traffic))
+
+    return {
+        **{name: (forecast(one), None) for name, one in predictors().items()},
+        "coin": (_coin, None),
+        "inverted": (inverted, None),
+        "split:right": (split, 0),
+        "split:inverted": (split, 1),
+    }
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0."""
     parser = argparse.ArgumentParser(description="Print how soon hosts heed a source of guesses.")
@@ -74,8 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     seeds = range(TAUGHT[0], TAUGHT[0] + asked.runs)
     runs = [closed_loop(asked.case, ARMS["echo"], seed)[:2] for seed in seeds]
-    for name, one in predictors().items():
-        for number, found in enumerate(shares(runs, one), 1):
+    for name, (source, half) in _sources().items():
+        for number, found in enumerate(shares(runs, source, half), 1):
             print(name, number, *(f"{value:.2f}" for value in found))
     return 0
 
