@@ -17,7 +17,7 @@ The receiver's first word replaces a belief, so that a wrong one lasts a round t
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 
@@ -25,7 +25,7 @@ from precog_models.forecast.starts import CROWDED, STEPS, Start, StartForecaster
 
 from .device import Device
 from .transport import DeviceError
-from .trial import Evidence, Trial
+from .trial import Counts, Evidence, Trial
 
 __all__ = ["Beliefs", "Guess", "Ip"]
 
@@ -46,7 +46,7 @@ class Guess:
     heeded: bool  #: the source is heeded at this receiver
     skill: float | None  #: of the source there, -1..1; None: too little evidence
     evidence: Evidence  #: what the skill is made of
-    lent: int  #: crowded starts that other receivers lend to the trial of this one
+    lent: int  #: crowded starts that other receivers and hosts lend to the trial of this one
 
     @property
     def belief(self) -> int | None:
@@ -91,6 +91,8 @@ class Beliefs:
         its profiler, if it has one.
     model : StartForecaster, optional
         The source of guesses; by default the level that was told last.
+    prior : mapping of address to Counts, optional
+        What other hosts say of the model (`trial`).
     clock : callable
         Time since any moment, ns.
 
@@ -105,6 +107,7 @@ class Beliefs:
         device: Device,
         model: StartForecaster | None = None,
         *,
+        prior: Mapping[Ip, Counts] | None = None,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         if device.senders is None:
@@ -121,7 +124,7 @@ class Beliefs:
         self._slots, self._model, self._clock = device.sizes.qps, model, clock
         self._destinations: dict[Ip, _Destination] = {}
         self._open: dict[int, tuple[Ip, _Begun]] = {}
-        self.trial = Trial()  #: of the source
+        self.trial = Trial(prior)  #: of the source
 
     def check_counts(self) -> None:
         """Whether a model learns the sizes of queue pairs of which no application tells it.

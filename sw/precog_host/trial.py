@@ -20,9 +20,14 @@ A trial takes `EVIDENCE` crowded starts of the receiver. Skill elsewhere shorten
 So a source that is wrong at one receiver is not heeded there for what it was right at others, and
 one that guesses at random there is found out by its first miss. While fewer than `EVIDENCE` other
 starts have ended, of all receivers, skills count for others / (others + `_FEW`) of themselves.
+
+A prior is what other hosts say of their outcomes, by receiver. Each of these lends as one more
+receiver of this host would, its others only while this host has fewer than `EVIDENCE`. So a false
+prior does what receivers that lie can do, and less: eight starts of either kind make it void.
 """
 
 from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 from itertools import islice
@@ -30,7 +35,7 @@ from typing import NamedTuple
 
 from precog_models.forecast.starts import ENOUGH, skill
 
-__all__ = ["EVIDENCE", "KEPT", "LENT", "OWN", "Evidence", "Trial"]
+__all__ = ["EVIDENCE", "KEPT", "LENT", "OWN", "Counts", "Evidence", "Trial", "merged"]
 
 #: Crowded starts of a receiver, and other starts of all, before there is a skill. A coin surpasses
 #: `ENOUGH` with at least 7 hits of 8, once in 28, if half of the others were alarms.
@@ -50,6 +55,25 @@ class Evidence(NamedTuple):
     others: int  #: starts of all receivers that were not crowded
 
 
+class Counts(NamedTuple):
+    """Outcomes of a receiver."""
+
+    crowded: int  #: crowded starts
+    hits: int  #: of these, guessed so
+    others: int  #: other starts
+    alarms: int  #: of these, guessed to be crowded
+
+
+def merged(hosts: Iterable[Mapping[_Ip, Counts]]) -> dict[_Ip, Counts]:
+    """Outcomes of several hosts, added up by receiver."""
+    found: dict[_Ip, Counts] = {}
+    for one in hosts:
+        for peer, said in one.items():
+            before = found.get(peer, Counts(0, 0, 0, 0))
+            found[peer] = Counts(*map(sum, zip(before, said, strict=True)))
+    return found
+
+
 class _Outcome(NamedTuple):
     crowded: bool
     guessed: bool
@@ -63,8 +87,14 @@ _OUTCOMES = {(a, b): _Outcome(a, b) for a in (False, True) for b in (False, True
 class _Sum:
     """A number of starts, and how many of them were guessed to be crowded."""
 
-    starts: int = 0
-    guessed: int = 0
+    starts: float = 0
+    guessed: float = 0
+
+    def lend(self, starts: int, guessed: int) -> None:
+        """Add up to `LENT` starts, in the proportion of these."""
+        lent = min(starts, LENT)
+        self.starts += lent
+        self.guessed += lent * guessed / max(starts, 1)
 
     def add(self, guesses: tuple[bool, ...], by: int) -> None:
         self.starts += by * len(guesses)
@@ -85,11 +115,21 @@ class _Receiver:
 
 
 class Trial:
-    """What came of a source's guesses, by receiver."""
+    """What came of a source's guesses, by receiver.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    prior : mapping of address to Counts, optional
+        What other hosts say of the source.
+    """
+
+    def __init__(self, prior: Mapping[_Ip, Counts] | None = None) -> None:
         self._receivers: dict[_Ip, _Receiver] = {}
         self._others, self._lent = _Sum(), _Sum()
+        self._told, self._told_others = _Sum(), _Sum()  # of the prior
+        for one in (prior or {}).values():
+            self._told.lend(one.crowded, one.hits)
+            self._told_others.lend(one.others, one.alarms)
 
     def note(self, peer: _Ip, *, crowded: bool, guessed: bool) -> None:
         """A start to a receiver ended.
@@ -117,11 +157,19 @@ class Trial:
 
     def evidence(self, peer: _Ip) -> Evidence:
         """How many outcomes there are for a receiver's skill."""
-        return Evidence(len(self._of(peer).guesses(crowded=True)), self._others.starts)
+        return Evidence(len(self._of(peer).guesses(crowded=True)), int(self._others.starts))
+
+    def outcomes(self) -> dict[_Ip, Counts]:
+        """This host's outcomes by receiver, without its prior."""
+        found = {}
+        for peer, receiver in self._receivers.items():
+            own, others = (receiver.guesses(crowded=crowded) for crowded in (True, False))
+            found[peer] = Counts(len(own), sum(own), len(others), sum(others))
+        return found
 
     def lent(self, peer: _Ip) -> int:
-        """Crowded starts that other receivers lend to a receiver's trial."""
-        return self._lent.starts - len(self._of(peer).lent)
+        """Crowded starts that other receivers, and other hosts, lend to a receiver's trial."""
+        return round(self._elsewhere(peer).starts)
 
     def skill(self, peer: _Ip) -> float | None:
         """Skill at a receiver, -1..1; None: there is too little evidence."""
@@ -134,7 +182,12 @@ class Trial:
         own = self._of(peer).guesses(crowded=True)
         if not self._sure() * self._here(peer) > ENOUGH:
             return False
-        return len(own) >= EVIDENCE or (len(own) >= OWN and all(own) and self._elsewhere(peer, own))
+        if len(own) >= EVIDENCE:
+            return True
+        lent = self._elsewhere(peer)
+        enough = len(own) >= OWN and len(own) + lent.starts >= EVIDENCE
+        there = self._sure() * skill(lent.share, self._pool().share)
+        return enough and all(own) and there > ENOUGH
 
     def _of(self, peer: _Ip) -> _Receiver:
         return self._receivers.get(peer, _Receiver())
@@ -145,19 +198,24 @@ class Trial:
         others = receiver.guesses(crowded=False)
         alarms = _share(others)
         if len(others) < EVIDENCE:
-            alarms = max(alarms, self._others.share)
+            alarms = max(alarms, self._pool().share)
         return skill(_share(receiver.guesses(crowded=True)), alarms)
 
-    def _elsewhere(self, peer: _Ip, own: list[bool]) -> bool:
-        """Whether other receivers' crowded starts fill the trial of one, and show skill."""
-        lent = _Sum(self._lent.starts, self._lent.guessed)
+    def _elsewhere(self, peer: _Ip) -> _Sum:
+        """Crowded starts that are lent to a receiver."""
+        lent = _Sum(self._lent.starts + self._told.starts, self._lent.guessed + self._told.guessed)
         lent.add(self._of(peer).lent, -1)
-        enough = len(own) + lent.starts >= EVIDENCE
-        return enough and self._sure() * skill(lent.share, self._others.share) > ENOUGH
+        return lent
+
+    def _pool(self) -> _Sum:
+        """Starts of all receivers that were not crowded; up to `EVIDENCE`, those of the prior."""
+        told = min(max(EVIDENCE - self._others.starts, 0), self._told_others.starts)
+        alarms = told * self._told_others.share
+        return _Sum(self._others.starts + told, self._others.guessed + alarms)
 
     def _sure(self) -> float:
         """What a skill counts for, 0..1, by the number of starts that were not crowded."""
-        others = self._others.starts
+        others = self._pool().starts
         return 1.0 if others >= EVIDENCE else others / (others + _FEW)
 
     def _count(self, outcome: _Outcome, by: int) -> None:

@@ -2,6 +2,7 @@
 
 import random
 from copy import deepcopy
+from ipaddress import ip_address
 from types import SimpleNamespace
 from typing import cast
 
@@ -73,6 +74,22 @@ def test_hosts_learn_from_one_run_for_the_next_each_for_itself() -> None:
     assert not inverted.heeds(result, traffic, 4 - guesses).any()
 
 
+def test_hosts_may_be_told_what_became_of_a_source_elsewhere() -> None:
+    """Four receivers of other hosts lend eight crowded starts, and others."""
+    levels = [4, 4, 0, 0] * 4
+    result, traffic = _run([100 * n for n in range(16)], sorted([0, 1, 2, 3] * 4), levels)
+    others, guesses = Hosts(), np.array(levels)
+    assert not others.heeds(result, traffic, guesses)[:8].any()
+    _, elsewhere = _run([100 * n for n in range(16)], [9] * 16, levels, src=2)
+    assert len(others.outcomes()) == 4
+    told = Hosts(others.outcomes()).heeds(result, elsewhere, guesses)
+    assert told.tolist() == [False] * 2 + [True] * 14
+    bare = Hosts().heeds(result, elsewhere, guesses)
+    assert bare.sum() < told.sum()
+    lied = Hosts(others.outcomes()).heeds(result, elsewhere, 4 - guesses)
+    assert not lied.any()
+
+
 class _Says(StartForecaster):
     """A model that guesses what it is told to."""
 
@@ -132,6 +149,10 @@ def test_a_run_is_that_of_what_its_hosts_heed() -> None:
 
 def test_trials_of_earlier_runs_are_in_the_run_and_stay_as_they_are() -> None:
     assert hosts_after("rounds", ARMS["tree_cold"])._trials == {}
+    told = hosts_after("rounds", ARMS["tree_fleet"])
+    assert told._trials == {}
+    assert told._trials[1].lent(ip_address("10.0.0.1")) > 8
+    assert hosts_after("rounds", ARMS["tree_warm"])._trials
     arm = ARMS["tree_warm"]
     hosts = hosts_after("services", arm)
     before = deepcopy(hosts)

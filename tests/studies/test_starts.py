@@ -151,9 +151,11 @@ def test_the_program_prints_shares_by_run(capsys: pytest.CaptureFixture[str]) ->
     assert main(["rounds", "1"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     false = ["coin", "inverted", "split:right", "split:inverted"]
-    assert [line[:2] for line in lines] == [[name, "1"] for name in (*predictors(), *false)]
+    assert [line[:2] for line in lines] == [
+        [name, "1"] for name in ("tree:prior", *predictors(), *false)
+    ]
     assert all(0 <= float(value) <= 1 for line in lines for value in line[2:])
-    hits, heeded, *_ = (float(value) for value in lines[0][2:])
+    hits, heeded, *_ = (float(value) for value in lines[1][2:])
     assert hits > 0.5
     assert heeded == 0  # no host has eight crowded starts to one receiver
 

@@ -128,6 +128,8 @@ RUNS: dict[str, Run] = {
             "first_slot": "--first-slot 8",
             "believe": "--believe",
             "model": "--believe --model rtt-incast",
+            "prior": "--prior {tmp}/nobody",
+            "outcomes": "--outcomes {tmp}/outcomes.json",
         },
     ),
     "qp show": _SLOTS,

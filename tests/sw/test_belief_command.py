@@ -3,10 +3,11 @@
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.command_line import ran
+from tests.command_line import Ran, ran
 from tests.sw.links import udp_server
 
 from ..models.forecast.start_models import parrot, tree
@@ -36,33 +37,45 @@ def _entries(*numbers: int) -> bytes:
     return json.dumps(rows).encode() + b"\n"
 
 
-@pytest.mark.parametrize("json_", [True, False])
-def test_the_command(
-    host: Host,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    json_: bool,
-) -> None:
+@dataclass
+class _Follows:
+    """Lists in which one queue pair comes and goes, and is told a level each time."""
+
+    capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch
+    image: Path
+
+    def __call__(self, host: Host, levels: list[int], *words: str) -> Ran:
+        def lists() -> Iterator[bytes]:
+            for level in levels:
+                yield _entries(0)
+                host.send(0, 1000)
+                host.say(0, level)
+                yield _entries()
+
+        class Input:
+            buffer = _Lists(lists())
+
+        self.monkeypatch.setattr("sys.stdin", Input())
+        given = ["--from", "-", "--remote", B4, "--mode", "s", "--believe"]
+        given += ["--model", str(self.image), *words]
+        with udp_server(host.emulator) as server:
+            return ran(self.capsys, "qp", "follow", *given, "-d", f"udp:127.0.0.1:{server.port}")
+
+
+@pytest.fixture
+def follows(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> _Follows:
     image = tmp_path / "parrot.safetensors"
     parrot().save(image)
+    return _Follows(capsys, monkeypatch, image)
+
+
+@pytest.mark.parametrize("json_", [True, False])
+def test_the_command(host: Host, follows: _Follows, json_: bool) -> None:
     levels = [4, 4, 4, 4, 0, 0, 0, 0] * 4
-
-    def lists() -> Iterator[bytes]:
-        for level in levels:
-            yield _entries(0)
-            host.send(0, 1000)
-            host.say(0, level)
-            yield _entries()
-
-    class Input:
-        buffer = _Lists(lists())
-
-    monkeypatch.setattr("sys.stdin", Input())
-    words = ["--from", "-", "--remote", B4, "--mode", "s", "--believe", "--model", str(image)]
-    with udp_server(host.emulator) as server:
-        uri = f"udp:127.0.0.1:{server.port}"
-        done = ran(capsys, "qp", "follow", *words, "-d", uri, *(["-j"] if json_ else []))
+    done = follows(host, levels, *(["-j"] if json_ else []))
     assert done.status == 0, done.err
     if json_:
         rows = [json.loads(line) for line in done.out.splitlines()][::2]
@@ -85,6 +98,40 @@ def test_the_command(
             assert "\n" + begin in done.out, begin
 
 
+def test_what_one_host_saw_shortens_another_s_trial(
+    host: Host, follows: _Follows, tmp_path: Path
+) -> None:
+    """A host's file lends two crowded starts, and its others until there are eight."""
+    levels, path = [4, 4, 4, 4, 0, 0, 0, 0] * 4, tmp_path / "outcomes.json"
+    done = follows(host, levels, "--outcomes", str(path))
+    assert done.status == 0, done.err
+    said = json.loads(path.read_text())
+    counts = {"crowded": 15, "hits": 12, "others": 16, "alarms": 4}  # the first had no guess
+    assert said["receivers"] == {B4: counts}
+    said["receivers"] |= {f"10.0.9.{n}": counts | {"hits": 15, "alarms": 0} for n in range(2)}
+    path.write_text(json.dumps(said))
+    done = follows(Host(), [4, 4, 4, 4, 4], "--prior", str(path), "-j")
+    assert done.status == 0, done.err
+    rows = [json.loads(line)["guesses"]["0"] for line in done.out.splitlines()[::2]]
+    assert [(row["crowded"], row["heeded"]) for row in rows] == [
+        *((0, False), (0, False), (1, False), (2, True), (3, True)),
+    ]
+    assert {row["lent"] for row in rows} == {6}
+    done = follows(Host(), [4, 4, 4, 4, 4], "--prior", str(path))
+    assert (
+        "believes slot 0: level 4, as the model guesses; heeded early: 2 of 8 crowded starts and "
+        "0 of 8 others have ended, others lend 6 crowded starts" in done.out
+    )
+
+
+def test_a_prior_of_another_model_is_refused(host: Host, follows: _Follows, tmp_path: Path) -> None:
+    path = tmp_path / "outcomes.json"
+    path.write_text(json.dumps({"model": "ab" * 32, "receivers": {}}))
+    done = follows(host, [], "--prior", str(path))
+    assert done.status == 2
+    assert f"not with '{'ab' * 8}': what became of other models says nothing of it" in done.err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -92,6 +139,17 @@ def test_the_command(
         (["--believe", "--model", "rtt-incast"], "rtt-incast: model of starts must have the head"),
         (["--believe", "--model", "nobody"], "No such file"),
         (["--believe", "--model", "{tree}"], "beliefs need a device that heeds levels"),
+        (["--believe", "--prior", "{tree}"], "option --prior has no effect without --model"),
+        (["--believe", "--outcomes", "o"], "option --outcomes has no effect without --model"),
+        (
+            ["--believe", "--model", "{tree}", "--prior", "{tree}"],
+            "must be a file that precog qp follow --outcomes wrote, but",
+        ),
+        (["--believe", "--model", "{tree}", "--prior", "nobody"], "No such file"),
+        (
+            ["--believe", "--model", "{tree}", "--outcomes", "/nobody/o"],
+            "outcomes must be a file in a folder that is there, not /nobody/o",
+        ),
     ],
 )
 def test_refusals(

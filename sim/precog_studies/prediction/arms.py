@@ -23,13 +23,18 @@ FORECASTS = {
 
 EARLIER = 16  #: runs that hosts have had before, in an arm of theirs
 
-#: Forecasts as hosts heed them, each by its own trial: the forecast, and the runs before.
-HOSTS: dict[str, tuple[str, int | None]] = {
-    "persistence_host": ("persistence", None),
+#: Forecasts as hosts heed them, each by its own trial: the forecast, the runs before, and whether
+#: other hosts than these had them.
+HOSTS: dict[str, tuple[str, int | None, bool]] = {
+    "persistence_host": ("persistence", None, False),
     **{
-        f"{source}_{known}": (source, earlier)
+        f"{source}_{known}": (source, earlier, told)
         for source in ("tree", "lstm")
-        for known, earlier in (("cold", 0), ("warm", EARLIER))
+        for known, earlier, told in (
+            ("cold", 0, False),
+            ("fleet", EARLIER, True),
+            ("warm", EARLIER, False),
+        )
     },
 }
 
@@ -60,6 +65,8 @@ class Arm:
     earlier : int, optional
         Its guesses are heeded where they showed skill to the flow's host (`starts.heeding`), in
         this many runs of other seeds and in this one.
+    told : bool
+        Hosts were not in the earlier runs, but have their outcomes as a prior.
     """
 
     title: str
@@ -70,6 +77,7 @@ class Arm:
     guesses: bool = False
     tried: bool = True
     earlier: int | None = None
+    told: bool = False
 
 
 def _fixed(hints: Hints) -> Make:
@@ -87,9 +95,11 @@ def _guessed(guess: Guess) -> Make:
     )
 
 
-def _tried(earlier: int | None) -> str:
+def _tried(earlier: int | None, told: bool = False) -> str:
     if earlier is None:
         return "untried"
+    if told:
+        return f"tried by each host, with a prior of {earlier} runs before"
     return f"tried by each host for {earlier} runs before" if earlier else "tried by each host"
 
 
@@ -137,15 +147,16 @@ ARMS: dict[str, Arm] = {
     },
     **{
         name: Arm(
-            f"as `{source}`, {_tried(earlier)}",
+            f"as `{source}`, {_tried(earlier, told)}",
             _HEEDS,
             _echo(),
             predictor=source,
             guesses=True,
             tried=False,
             earlier=earlier,
+            told=told,
         )
-        for name, (source, earlier) in HOSTS.items()
+        for name, (source, earlier, told) in HOSTS.items()
     },
     "oracle": Arm("N, and an oracle of N at the start", _HEEDS, _guessed(_true), guesses=True),
 }

@@ -46,12 +46,13 @@ _DEFINED = """
 * Lies are of all receivers; of `liars`, of four of 64. Guesses replace the prior.
 """
 
-_HOSTS = f"""* `persistence_host`, `tree_cold`, `tree_warm`, `lstm_cold`, `lstm_warm`: the same
-  forecasts as hosts heed them, by their own code (`precog_host.trial`). Each host tries a model on
-  its own starts, receiver by receiver; an outcome counts once its flow has ended. `cold`: trials
-  begin empty with each run. `warm`: they go on from {EARLIER} runs of other seeds, in which no
-  guess was heeded; each of these draws its services, and all its pairs of hosts, anew. A host takes
-  persistence untried. False guesses in `services` are those that hosts try.
+_HOSTS = f"""* `persistence_host`, `tree_cold`, `tree_warm` and so on: the same forecasts as hosts
+  heed them, by their own code (`precog_host.trial`). Each host tries a model on its own starts,
+  receiver by receiver; an outcome counts once its flow has ended. `cold`: trials begin empty with
+  each run. `warm`: they go on from {EARLIER} runs of other seeds, in which no guess was heeded;
+  each of these draws its services, and all its pairs of hosts, anew. `fleet`: cold hosts that have
+  the outcomes of all warm ones, by receiver, as their prior. A host takes persistence untried.
+  False guesses in `services` are those that hosts try.
 """
 
 _BOUNDED = (

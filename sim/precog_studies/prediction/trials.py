@@ -60,7 +60,8 @@ def skill_of(case: str, predictor: Predictor) -> float:
 
 @cache
 def hosts_after(case: str, arm: Arm) -> Hosts:
-    """Hosts that have tried an arm's guesses in its earlier runs; not to be changed."""
+    """Hosts that have tried an arm's guesses in its earlier runs, or were told what became of them
+    there; not to be changed."""
     hosts = Hosts()
     for seed in range(TAUGHT[0], TAUGHT[0] + (arm.earlier or 0)):
         result, traffic = _run(case, seed)
@@ -70,7 +71,7 @@ def hosts_after(case: str, arm: Arm) -> Hosts:
         else:
             guesses = np.array(arm.hints(traffic, known_levels(case), seed).guesses)
         hosts.heeds(result, traffic, guesses)
-    return hosts
+    return Hosts(hosts.outcomes()) if arm.told else hosts
 
 
 def error_of(case: str, predictor: Predictor) -> float:

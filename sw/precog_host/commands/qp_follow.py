@@ -1,10 +1,12 @@
 """``precog qp follow``: slots that come and go with the queue pairs of the kernel's RDMA stack."""
 
+import hashlib
 import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,9 +28,10 @@ from .kernel_pairs import (
 )
 
 if TYPE_CHECKING:
-    from precog_host.beliefs import Guess
+    from precog_host.beliefs import Guess, Ip
     from precog_host.rdma_follow import Change
     from precog_host.rdma_import import Planned
+    from precog_host.trial import Counts, Trial
     from precog_models.forecast.starts import StartForecaster
 
 __all__ = ["follow"]
@@ -74,6 +77,20 @@ def follow(
             "believed where the model has shown skill. For a device with grants and profile."
         ),
     ] = None,
+    prior: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="With --model: what became of this model's guesses at other hosts, a file of "
+            "--outcomes. It may shorten the model's trial, and never replaces it. Often."
+        ),
+    ] = None,
+    outcomes: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --model: file for what becomes of its guesses here, as --prior takes it. It "
+            "is replaced whenever queue pairs have gone."
+        ),
+    ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
@@ -91,11 +108,15 @@ def follow(
         raise ValueError("command must be left out with --from")
     if not believe:
         refuse_ignored(context, "model", why="without --believe")
-    source_of_guesses = None if model is None else _forecaster(model)
+    if model is None:
+        refuse_ignored(context, "prior", "outcomes", why="without --model")
+    tried = None if model is None else _tried(model, prior or (), outcomes)
     peers = rdma_list.peers_of(peer or ())
     address = None if remote is None else rdma_list.parse_address(remote)
     with Device.open(device) as opened:
         check_binding(opened, device, address is not None or bool(peers))
+        heard = (None, None) if tried is None else (tried.forecaster, tried.prior)
+        beliefs = Beliefs(opened, heard[0], prior=heard[1]) if believe else None
         follower = Follower(
             opened,
             preset=preset,
@@ -103,28 +124,53 @@ def follow(
             mode=mode,
             mtu=mtu,
             first_slot=first_slot,
-            beliefs=Beliefs(opened, source_of_guesses) if believe else None,
+            beliefs=beliefs,
         )
         lists = _recorded(source) if source is not None else _asked(command, every)
         for number, text in enumerate(lists, 1):
             qps, skipped = rdma_list.read_list(text, ifname=ifname, port=port)
             change = follower.update(qps, skipped, remote=address, peers=peers)
             _show(number, change, len(follower.followed), model is not None, json_)
+            if tried is not None and beliefs is not None and change.released:
+                tried.write(beliefs.trial)
             if number == count:
                 return
 
 
-def _forecaster(model: str) -> "StartForecaster":
+@dataclass(frozen=True)
+class _Tried:
+    """A model of starts, what others say of it, and where this host's outcomes go."""
+
+    forecaster: "StartForecaster"
+    digest: str
+    prior: "dict[Ip, Counts]"
+    outcomes: Path | None
+
+    def write(self, trial: "Trial") -> None:
+        from precog_host.outcomes import write_outcomes
+
+        if self.outcomes is not None:
+            write_outcomes(self.outcomes, self.digest, trial.outcomes())
+
+
+def _tried(model: str, prior: Sequence[Path], outcomes: Path | None) -> _Tried:
     """The model of starts that a user means."""
+    from precog_host.outcomes import read_outcomes
+    from precog_host.trial import merged
     from precog_models.forecast.starts import StartForecaster
     from precog_models.model_file import ModelImageError
     from precog_models.tree_image import find_any
 
     image = find_any(model)
     try:
-        return StartForecaster(image)
+        forecaster = StartForecaster(image)
     except ModelImageError as error:
         raise ModelImageError(f"{model}: {error}") from error
+    digest = hashlib.sha256(image.to_bytes()).hexdigest()
+    known = merged(read_outcomes(path, digest) for path in prior)
+    if outcomes is not None and not outcomes.absolute().parent.is_dir():
+        raise ValueError(f"outcomes must be a file in a folder that is there, not {outcomes}")
+    return _Tried(forecaster, digest, known, outcomes)
 
 
 def _recorded(source: str) -> Iterator[str]:
@@ -219,7 +265,7 @@ def _skill(guess: "Guess") -> str:
         return f"skill {guess.skill:.2f}"
     crowded, others = guess.evidence
     ended = f"{crowded} of {EVIDENCE} crowded starts and {others} of {EVIDENCE} others have ended"
-    lent = f", other peers lend {guess.lent} crowded starts" if guess.lent else ""
+    lent = f", others lend {guess.lent} crowded starts" if guess.lent else ""
     return f"{'heeded early' if guess.heeded else 'no skill yet'}: {ended}{lent}"
 
 

@@ -9,12 +9,14 @@ level is the one that the flow heard with its first 64 KB.
 """
 
 from collections import defaultdict
-from ipaddress import IPv4Address
+from collections.abc import Mapping
+from functools import partial
+from ipaddress import IPv4Address, IPv6Address
 
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_host.trial import Trial
+from precog_host.trial import Counts, Trial, merged
 from precog_models.forecast.starts import CROWDED
 from precog_net.workloads import Traffic
 from precog_sim.network import Result
@@ -27,10 +29,16 @@ _ENDS, _STARTS = 0, 1  # at one time flows end first
 
 
 class Hosts:
-    """What the hosts of a network know of one source."""
+    """What the hosts of a network know of one source.
 
-    def __init__(self) -> None:
-        self._trials: dict[int, Trial] = defaultdict(Trial)
+    Parameters
+    ----------
+    prior : mapping of address to Counts, optional
+        What all of them are told of it.
+    """
+
+    def __init__(self, prior: Mapping[IPv4Address | IPv6Address, Counts] | None = None) -> None:
+        self._trials: dict[int, Trial] = defaultdict(partial(Trial, prior))
 
     def heeds(
         self, result: Result, traffic: Traffic, guesses: NDArray[np.int64]
@@ -59,3 +67,7 @@ class Hosts:
                 crowded = bool(result.heard[f] >= CROWDED)
                 trial.note(peer, crowded=crowded, guessed=bool(guesses[f] >= CROWDED))
         return found
+
+    def outcomes(self) -> dict[IPv4Address | IPv6Address, Counts]:
+        """Outcomes of all hosts by receiver, added up: a prior for others."""
+        return merged(trial.outcomes() for trial in self._trials.values())

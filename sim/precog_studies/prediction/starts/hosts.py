@@ -5,8 +5,9 @@ its own starts, and hits at one receiver earn nothing at another. Here the hosts
 runs one after the other, and flows do not heed guesses.
 
 ``python -m precog_studies.prediction.starts.hosts [CASE [RUNS]]`` prints shares by run: of the
-forecasts, of a coin, of the tree inverted, and of the tree inverted at half of the receivers, these
-and the other half apart.
+forecasts, of the tree with what became of it in as many runs before as a prior (``tree:prior``), of
+a coin, of the tree inverted, and of the tree inverted at half of the receivers, these and the other
+half apart.
 """
 
 import argparse
@@ -54,7 +55,10 @@ def forecast(predictor: Predictor) -> Source:
 
 
 def shares(
-    runs: Iterable[tuple[Result, Traffic]], source: Source, half: int | None = None
+    runs: Iterable[tuple[Result, Traffic]],
+    source: Source,
+    half: int | None = None,
+    hosts: Hosts | None = None,
 ) -> Iterator[Shares]:
     """Shares of one run after the other.
 
@@ -64,8 +68,10 @@ def shares(
     source : callable
     half : int, optional
         Only receivers whose number modulo 2 is this one are counted; all are tried.
+    hosts : Hosts, optional
+        They learn from the runs; by default they know nothing before.
     """
-    hosts = Hosts()
+    hosts = hosts or Hosts()
     for result, traffic in runs:
         guesses = source(result, traffic)
         heeded = hosts.heeds(result, traffic, guesses)
@@ -116,12 +122,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "runs", nargs="?", type=int, default=16, choices=range(1, 1001), metavar="N"
     )
     asked = parser.parse_args(arguments)
-    seeds = range(TAUGHT[0], TAUGHT[0] + asked.runs)
-    runs = [closed_loop(asked.case, ARMS["echo"], seed)[:2] for seed in seeds]
+    before, runs = (
+        [
+            closed_loop(asked.case, ARMS["echo"], seed)[:2]
+            for seed in range(first, first + asked.runs)
+        ]
+        for first in (TAUGHT[0] - asked.runs, TAUGHT[0])
+    )
+    tree, others = forecast(predictors()["tree"]), Hosts()
+    for _ in shares(before, tree, hosts=others):
+        pass
+    _print("tree:prior", shares(runs, tree, hosts=Hosts(others.outcomes())))
     for name, (source, half) in _sources().items():
-        for number, found in enumerate(shares(runs, source, half), 1):
-            print(name, number, *(f"{value:.2f}" for value in found))
+        _print(name, shares(runs, source, half))
     return 0
+
+
+def _print(name: str, runs: Iterable[Shares]) -> None:
+    for number, found in enumerate(runs, 1):
+        print(name, number, *(f"{value:.2f}" for value in found))
 
 
 if __name__ == "__main__":
