@@ -94,11 +94,10 @@ def _counts(name: str, said: Any) -> Counts:
     found = Counts(**said)
     if any(type(value) is not int for value in found):
         raise ValueError(f"counts of receiver {brief(name)} must be whole numbers")
-    if not (
-        0 <= found.hits <= found.crowded <= _MOST and 0 <= found.alarms <= found.others <= _MOST
-    ):
+    crowded, hits, others, alarms = found
+    if not (0 <= hits <= crowded <= _MOST and 0 <= alarms <= others <= _MOST):
         raise ValueError(
-            f"counts of receiver {brief(name)} must be 0 <= hits <= crowded <= {_MOST}, and alarms "
-            f"and others likewise, not {brief(tuple(found))}"
+            f"counts of receiver {brief(name)} must be 0 <= hits <= crowded <= {_MOST} and "
+            f"0 <= alarms <= others <= {_MOST}, not {brief(tuple(found))}"
         )
     return found
