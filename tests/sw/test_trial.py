@@ -232,34 +232,36 @@ def test_one_that_is_inverted_at_a_receiver_is_never_heeded_there(seed: int) -> 
             trial.note(peer, crowded=crowded, guessed=crowded != (peer == _B))
 
 
-@pytest.mark.parametrize(("share", "bound"), [(0.25, 0.08), (0.5, 0.11), (0.75, 0.11)])
+@pytest.mark.parametrize(("share", "bound"), [(0.25, 0.08), (0.5, 0.13), (0.75, 0.13)])
 def test_a_coin_at_one_receiver_gains_little_by_skill_elsewhere(
     share: float, bound: float, seed: int
 ) -> None:
-    """Right at six receivers, a coin at the seventh: its share of heeded ones of the first 32."""
+    """Right at six receivers, a coin at the seventh: it is heeded for .05, .094 and .099 of the
+    first 32 starts there on average; bounds are some five deviations above."""
     rng = random.Random(seed)
-    heeded = 0
-    for _ in range(400):
+    heeded, times = 0, 1000
+    for _ in range(times):
         trial = Trial()
         _right_elsewhere(trial, 6)
         for _ in range(32):
             heeded += trial.heeds(_A)
             trial.note(_A, crowded=rng.random() < 0.5, guessed=rng.random() < share)
-    assert 0 < heeded < bound * 400 * 32
+    assert 0 < heeded < bound * times * 32
 
 
 @pytest.mark.parametrize("crowded", [0.2, 0.5, 0.8])
 def test_a_coin_at_many_receivers_is_seldom_heeded(crowded: float, seed: int) -> None:
+    """On average for .013, .050 and .032 of its starts; here 300, soon after the trials' ends."""
     rng = random.Random(seed)
     heeded = asked = 0
-    for _ in range(100):
+    for _ in range(200):
         trial = Trial()
         for _ in range(300):
             peer = rng.choice([_A, _B, *_ELSEWHERE])
             heeded += trial.heeds(peer)
             asked += 1
             trial.note(peer, crowded=rng.random() < crowded, guessed=rng.random() < 0.5)
-    assert heeded < 0.06 * asked
+    assert heeded < 0.065 * asked
 
 
 def test_sums_are_what_is_kept(seed: int) -> None:
