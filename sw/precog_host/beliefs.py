@@ -1,16 +1,18 @@
 """What a new queue pair believes of its receiver, from what this said to those before.
 
-    begin: times, sizes, levels told ─► source ─► guess ─► heeded, and 2 or more? ─► `believe`
+    begin: level told last ────────────────────────────► not heeded ┐
+           times, sizes, levels told ─► model ─► guess ─► heeded ───┴─► 2 or more? ─► `believe`
     end:   greatest level told, bytes counted ─► table of destinations
-           └────────────────────────────────► trial of the source (`trial`)
+           └────────────────────────────────► trial of the model (`trial`)
 
-A source is one of two:
+There are two sources:
 
-* Without a model: the level that the last queue pairs to the peer were told. The study of
-  predictions calls this persistence (`docs/evidence/prediction.md`). It is heeded untried: it
-  repeats the receiver's own word to its own senders, which laws heed for a whole connection.
-* A model of starts (`precog_models.forecast.starts`), in the engine's integers. It makes its
-  guesses up, so that it is heeded at a receiver only while its `trial` shows skill there.
+* The level that the last queue pairs to the peer were told. The study of predictions calls this
+  persistence (`docs/evidence/prediction.md`). It is heeded untried: it repeats the receiver's own
+  word to its own senders, which laws heed for a whole connection.
+* A model of starts (`precog_models.forecast.starts`), in the engine's integers, if there is one.
+  It makes its guesses up, so that it replaces persistence at a receiver only while its `trial`
+  shows skill there. All its guesses are judged, whether heeded or not.
 
 The receiver's first word replaces a belief, so that a wrong one lasts a round trip.
 """
@@ -25,7 +27,7 @@ from precog_models.forecast.starts import CROWDED, STEPS, Start, StartForecaster
 
 from .device import Device
 from .transport import DeviceError
-from .trial import Counts, Evidence, Trial
+from .trial import Counts, Evidence, Trial, believed
 
 __all__ = ["Beliefs", "Guess", "Ip"]
 
@@ -39,9 +41,10 @@ Slot = tuple[int, Ip | None]  #: its number and its peer
 
 @dataclass(frozen=True)
 class Guess:
-    """What a source says of a queue pair's receiver."""
+    """What is known of a queue pair's receiver. The source is the model, or persistence."""
 
-    level: int | None  #: 0..15; None: the source knows too little of the peer
+    level: int | None  #: of the source, 0..15; None: it knows too little of the peer
+    last: int | None  #: that the peer told the last queue pairs, 0..15; None: there were none
     size: int | None  #: bytes that are to be sent, as the source took them; None: unknown
     heeded: bool  #: the source is heeded at this receiver
     skill: float | None  #: of the source there, -1..1; None: too little evidence
@@ -51,8 +54,7 @@ class Guess:
     @property
     def belief(self) -> int | None:
         """The level that was written to the device; None: none was."""
-        heard = self.heeded and self.level is not None and self.level >= CROWDED
-        return self.level if heard else None
+        return believed(self.level, self.last, heeded=self.heeded)
 
 
 @dataclass(eq=False)
@@ -90,7 +92,7 @@ class Beliefs:
         It counts senders, and heeds levels. Sizes that an application does not give are counted by
         its profiler, if it has one.
     model : StartForecaster, optional
-        The source of guesses; by default the level that was told last.
+        It decides at receivers where it is heeded; by default the level that was told last does.
     prior : mapping of address to Counts, optional
         What other hosts say of the model (`trial`).
     clock : callable
@@ -124,7 +126,7 @@ class Beliefs:
         self._slots, self._model, self._clock = device.sizes.qps, model, clock
         self._destinations: dict[Ip, _Destination] = {}
         self._open: dict[int, tuple[Ip, _Begun]] = {}
-        self.trial = Trial(prior)  #: of the source
+        self.trial = Trial(prior)  #: of the model
 
     def check_counts(self) -> None:
         """Whether a model learns the sizes of queue pairs of which no application tells it.
@@ -141,7 +143,7 @@ class Beliefs:
             )
 
     def begin(self, slots: Iterable[Slot], *, size: int | None = None) -> dict[int, Guess]:
-        """Guess for slots that were enabled, before their first packet; laws hear what is heeded.
+        """Guess for slots that were enabled, before their first packet; laws hear the beliefs.
 
         Slots to one peer are one start: all believe the same.
 
@@ -225,6 +227,7 @@ class Beliefs:
         heeded = self._model is None or self.trial.heeds(peer)
         return Guess(
             start.guess,
+            destination.level,
             known,
             heeded,
             self.trial.skill(peer),

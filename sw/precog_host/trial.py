@@ -2,6 +2,7 @@
 
     end of a queue pair ─► was it crowded, was it guessed so? ─► outcomes of its receiver
                                                                    └─► skill, or too few yet
+    start: is the source heeded there? ─► its guess; else what the receiver told last ─► belief
 
 The skill is Peirce's score, as in the study of predictions (`precog_models.forecast.starts.skill`):
 the share of crowded starts that were guessed so, less that of others that were guessed so. Here it
@@ -33,9 +34,9 @@ from ipaddress import IPv4Address, IPv6Address
 from itertools import islice
 from typing import NamedTuple
 
-from precog_models.forecast.starts import ENOUGH, skill
+from precog_models.forecast.starts import CROWDED, ENOUGH, skill
 
-__all__ = ["EVIDENCE", "KEPT", "LENT", "OWN", "Counts", "Evidence", "Trial", "merged"]
+__all__ = ["EVIDENCE", "KEPT", "LENT", "OWN", "Counts", "Evidence", "Trial", "believed", "merged"]
 
 #: Crowded starts of a receiver, and other starts of all, before there is a skill. A coin surpasses
 #: `ENOUGH` with at least 7 hits of 8, once in 28, if half of the others were alarms.
@@ -62,6 +63,27 @@ class Counts(NamedTuple):
     hits: int  #: of these, guessed so
     others: int  #: other starts
     alarms: int  #: of these, guessed to be crowded
+
+
+def believed(guess: int | None, last: int | None, *, heeded: bool) -> int | None:
+    """The level that a start believes; None: none.
+
+    A source that is heeded decides alone, also where it says that a receiver which was crowded last
+    is not: it has shown its skill at this receiver, and a start that ought to have believed hears
+    the receiver's word a round trip later. Elsewhere the receiver's last word decides, untried: a
+    source must not cost a host what it had without one.
+
+    Parameters
+    ----------
+    guess : int, optional
+        The source's level; None: it knows too little, so that the last word decides.
+    last : int, optional
+        Level that the receiver told the host's last start; None: there was none.
+    heeded : bool
+        The source is heeded at this receiver.
+    """
+    level = guess if heeded and guess is not None else last
+    return level if level is not None and level >= CROWDED else None
 
 
 def merged(hosts: Iterable[Mapping[_Ip, Counts]]) -> dict[_Ip, Counts]:

@@ -11,18 +11,19 @@ import pytest
 
 from precog_host.rdma_follow import Follower
 from precog_host.trial import EVIDENCE
-from precog_models.forecast.starts import CROWDED, Start, StartForecaster
+from precog_models.forecast.starts import CROWDED
 from precog_net.workloads import Traffic
 from precog_sim.network import Result
 from precog_studies.prediction.__main__ import _arms
-from precog_studies.prediction.arms import ARMS, FALSE, HOSTS
+from precog_studies.prediction.arms import ARMS, FALSE, HOSTS, WITHOUT_MODEL
 from precog_studies.prediction.cases import closed_loop
 from precog_studies.prediction.page import page
 from precog_studies.prediction.starts.heeding import Hosts
 from precog_studies.prediction.starts.predictors import predictors
+from precog_studies.prediction.starts.windows import known
 from precog_studies.prediction.trials import hosts_after
 
-from ..sw.belief_host import OTHER, PEER, Host, one_list
+from ..sw.belief_host import OTHER, PEER, Host, Says, one_list
 
 _US = 1_000_000
 
@@ -90,26 +91,15 @@ def test_hosts_may_be_told_what_became_of_a_source_elsewhere() -> None:
     assert not lied.any()
 
 
-class _Says(StartForecaster):
-    """A model that guesses what it is told to."""
-
-    def __init__(self) -> None:
-        self.next = 0
-
-    def level(self, starts: object) -> int:
-        assert all(isinstance(one, Start) for one in cast(list[Start], starts))
-        return self.next
-
-
 def test_a_host_with_a_card_heeds_the_same_starts(seed: int) -> None:
     """The same starts through `Beliefs` on an emulated card, and through the study's hosts."""
     rng = random.Random(seed)
-    host, model = Host(), _Says()
+    host, model = Host(), Says()
     beliefs = host.beliefs(model)
     follower = Follower(host.device, mode="s", beliefs=beliefs)
     one_list(host, follower, 0, 0)  # sizes are known then
     one_list(host, follower, 0, 0, peer=OTHER)
-    peers, heard, guesses, heeded = [], [], [], []
+    peers, heard, guesses, heeded, beliefs_then = [], [], [], [], []
     for _ in range(90):
         peer, level = rng.choice([PEER, OTHER]), rng.choice([0, 1, CROWDED, 4])
         model.next = level if rng.random() < 0.85 else 4 - level
@@ -118,9 +108,25 @@ def test_a_host_with_a_card_heeds_the_same_starts(seed: int) -> None:
         heard.append(level)
         guesses.append(guess.level)
         heeded.append(guess.heeded)
+        beliefs_then.append(guess.belief or 0)
     run, traffic = _run([100 * n for n in range(90)], peers, heard)
     assert Hosts().heeds(run, traffic, np.array(guesses)).tolist() == heeded
     assert 20 < sum(heeded) < 85
+    told = known(traffic, run.heard, run.start_us + 5)
+    assert Hosts().beliefs(run, traffic, np.array(guesses), told).tolist() == beliefs_then
+    assert {0, CROWDED, 4} == set(beliefs_then)
+
+
+class _First(Hosts):
+    def heeds(self, result: Result, traffic: Traffic, guesses: np.ndarray) -> np.ndarray:
+        return np.arange(len(traffic)) < 4
+
+
+def test_starts_go_by_the_guess_or_by_the_last_level() -> None:
+    result, traffic = _run([100 * n for n in range(8)], [0] * 8, [0] * 8)
+    guesses, told = np.array([0, 1, 2, 5] * 2), np.array([3, 3, 3, 1, 0, 1, 2, 3])
+    beliefs = _First().beliefs(result, traffic, guesses, told)
+    assert beliefs.tolist() == [0, 0, 2, 5, 0, 0, 2, 3]
 
 
 class _None(Hosts):
@@ -135,16 +141,21 @@ class _All(Hosts):
 
 def test_a_run_is_that_of_what_its_hosts_heed() -> None:
     tree = predictors()["tree"]
-    echo, traffic, _ = closed_loop("rounds", ARMS["echo"], 0)
+    last, traffic, _ = closed_loop(
+        "rounds", ARMS[WITHOUT_MODEL], 0, predictors()[HOSTS[WITHOUT_MODEL][0]]
+    )
     alone, *_ = closed_loop("rounds", ARMS["tree_cold"], 0, tree, _None())
-    assert (alone.fct_us == echo.fct_us).all()
+    assert (alone.fct_us == last.fct_us).all()
+    echo, *_ = closed_loop("rounds", ARMS["echo"], 0)
+    assert (alone.fct_us != echo.fct_us).any()
     heeding, *_ = closed_loop("rounds", ARMS["tree_cold"], 0, tree, _All())
     free, *_ = closed_loop("rounds", ARMS["tree"], 0, tree)
     assert (heeding.fct_us == free.fct_us).all()
     false, *_ = closed_loop("rounds", FALSE["random_warm"], 0, None, _All())
     counts = traffic.size > 30_000
     drawn = np.array(FALSE["guess_random"].hints(traffic, {}, 0).guesses)
-    assert (np.array(false.scenario.hints.guesses) == np.where(counts, drawn, 0)).all()
+    believed = counts & (drawn >= CROWDED)
+    assert (np.array(false.scenario.hints.guesses) == np.where(believed, drawn, 0)).all()
 
 
 def test_trials_of_earlier_runs_are_in_the_run_and_stay_as_they_are() -> None:

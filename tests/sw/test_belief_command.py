@@ -80,9 +80,10 @@ def test_the_command(host: Host, follows: _Follows, json_: bool) -> None:
     if json_:
         rows = [json.loads(line) for line in done.out.splitlines()][::2]
         assert [row["guesses"]["0"]["level"] for row in rows] == [None, *levels[:-1]]
-        assert not any(row["believed"] for row in rows[:16])
-        assert [row["believed"] for row in rows[20:]] == [
-            {"0": 4} if level == 4 else {} for level in levels[19:-1]
+        assert [row["guesses"]["0"]["last"] for row in rows] == [None, *levels[:-1]]
+        assert [row["guesses"]["0"]["heeded"] for row in rows] == [False] * 17 + [True] * 15
+        assert [row["believed"] for row in rows[1:]] == [
+            {"0": 4} if level == 4 else {} for level in levels[:-1]
         ]
         last = rows[-1]["guesses"]["0"]
         assert last["heeded"]
@@ -91,7 +92,9 @@ def test_the_command(host: Host, follows: _Follows, json_: bool) -> None:
     else:
         for begin in (
             "guesses  slot 0: nothing, no queue pair to its peer has ended; no skill yet: 0 of 8 ",
-            "guesses  slot 0: level 4 of 1058 bytes, not believed; no skill yet: 1 of 8 crowded ",
+            "guesses  slot 0: level 0 of 1058 bytes, not believed; no skill yet: 3 of 8 crowded ",
+            "believes slot 0: level 4, as its peer told those before it; the model guesses level 4 "
+            "of 1058 bytes; no skill yet: 1 of 8 crowded ",
             "guesses  slot 0: level 0 of 1058 bytes, not believed; skill 0.",
             "believes slot 0: level 4, as the model guesses; skill 0.",
         ):

@@ -96,6 +96,30 @@ def test_what_a_false_prior_costs_is_bounded(share: float, crowded: float, seed:
     assert later < 0.09 * times * (all_ - 100)
 
 
+def test_a_false_prior_lasts_where_all_starts_are_crowded(seed: int) -> None:
+    """No false alarm is possible there: a coin is heeded at .74 of the first 32 starts, and misses
+    half of them, until other starts have ended at this host."""
+    rng = random.Random(seed)
+    heeded = misses = later = 0
+    times, first = 300, 32
+    for _ in range(times):
+        trial = Trial(_RIGHT)
+        for n in range(2 * first):
+            guessed, heeds = rng.random() < 0.5, trial.heeds(_A)
+            if n < first:
+                heeded += heeds
+                misses += heeds and not guessed
+            else:
+                later += heeds
+            trial.note(_A, crowded=True, guessed=guessed)
+            if n == first - 1:
+                for peer in _THERE:
+                    trial.note(peer, crowded=False, guessed=rng.random() < 0.5)
+    assert 0.66 * times * first < heeded < 0.82 * times * first
+    assert 0.32 * times * first < misses < 0.42 * times * first
+    assert later < 0.2 * times * first
+
+
 def test_outcomes_are_a_host_s_own(seed: int) -> None:
     rng = random.Random(seed)
     trial = Trial(_RIGHT)

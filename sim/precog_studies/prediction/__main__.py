@@ -16,7 +16,7 @@ from precog_fleet.runner import Task
 from precog_host.output import progress_bar
 from precog_sim.commit import commit_name
 from precog_studies.kept import kept, run_key
-from precog_studies.prediction.arms import ARMS, FALSE, FORECASTS, HOSTS, OFF
+from precog_studies.prediction.arms import ARMS, FALSE, FORECASTS, HOSTS, OFF, WITHOUT_MODEL
 from precog_studies.prediction.cases import CASES, known_levels
 from precog_studies.prediction.judged import JUDGED, judged, ratios, room
 from precog_studies.prediction.page import page
@@ -78,6 +78,11 @@ def _told(case: str, arms: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[st
         rival: {name: asdict(one) for name, one in ratios(arms[rival], arms[JUDGED]).items()}
         for rival in (OFF, *FORECASTS)
         if rival != JUDGED and JUDGED in arms and rival in arms
+    }
+    found["model"] = {
+        arm: {name: asdict(one) for name, one in ratios(arms[WITHOUT_MODEL], runs).items()}
+        for arm, runs in arms.items()
+        if WITHOUT_MODEL in arms and {**ARMS, **FALSE}[arm].earlier is not None
     }
     if CASES[case].job:
         found["room"] = {name: asdict(one) for name, one in room(arms[OFF]).items()}

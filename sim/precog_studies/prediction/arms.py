@@ -7,7 +7,18 @@ from precog_net.workloads import Traffic
 from precog_sim.network import Hints
 from precog_studies.prediction.guesses import LEAST, inverted, scrambled, tagged, truth
 
-__all__ = ["ARMS", "EARLIER", "FALSE", "FIRST", "FORECASTS", "HOSTS", "LIARS", "OFF", "Arm"]
+__all__ = [
+    "ARMS",
+    "EARLIER",
+    "FALSE",
+    "FIRST",
+    "FORECASTS",
+    "HOSTS",
+    "LIARS",
+    "OFF",
+    "WITHOUT_MODEL",
+    "Arm",
+]
 
 FIRST = 16_000  #: bytes before a receiver's first word
 LIARS = (0, 1, 2, 3)  #: hosts that lie alone
@@ -23,10 +34,12 @@ FORECASTS = {
 
 EARLIER = 16  #: runs that hosts have had before, in an arm of theirs
 
+WITHOUT_MODEL = "persistence_host"  #: hosts that have no model
+
 #: Forecasts as hosts heed them, each by its own trial: the forecast, the runs before, and whether
 #: other hosts than these had them.
 HOSTS: dict[str, tuple[str, int | None, bool]] = {
-    "persistence_host": ("persistence", None, False),
+    WITHOUT_MODEL: ("persistence", None, False),
     **{
         f"{source}_{known}": (source, earlier, told)
         for source in ("tree", "lstm")
@@ -64,7 +77,7 @@ class Arm:
         Its guesses are heeded only if they showed skill before (`trials`).
     earlier : int, optional
         Its guesses are heeded where they showed skill to the flow's host (`starts.heeding`), in
-        this many runs of other seeds and in this one.
+        this many runs of other seeds and in this one; elsewhere what the receiver told last is.
     told : bool
         Hosts were not in the earlier runs, but have their outcomes as a prior.
     """

@@ -249,7 +249,8 @@ def loop_of(
         What is kept; by default samples of all switch ports' queues, and traces of the receivers'.
     hosts : Hosts, optional
         They heed the predictor, or without one the arm's guesses, where these have shown skill,
-        before the run and in it. By default all flows heed them. The hosts stay as they are.
+        before the run and in it, and elsewhere what the receiver told last. By default all flows
+        heed the guesses. The hosts stay as they are.
     """
     network = _network(case.network)
     traffic = case.draw(seed, network.hosts)
@@ -273,11 +274,12 @@ def loop_of(
         )
 
     def heeded(seen: Result) -> NDArray[np.int64]:
+        told = known(traffic, seen.heard, seen.heard_us)
         guesses = np.array(hints.guesses or (0,) * len(traffic))
         if predictor is not None:
-            guesses = predictor(windows(traffic, known(traffic, seen.heard, seen.heard_us)))
+            guesses = predictor(windows(traffic, told))
         if hosts is not None:
-            guesses = np.where(deepcopy(hosts).heeds(seen, traffic, guesses), guesses, 0)
+            guesses = deepcopy(hosts).beliefs(seen, traffic, guesses, told)
         return np.where(traffic.size > LEAST, guesses, 0)
 
     if predictor is None and hosts is None:

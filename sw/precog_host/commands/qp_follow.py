@@ -73,8 +73,8 @@ def follow(
     model: Annotated[
         str | None,
         typer.Option(
-            help="With --believe: the level is a guess of this model of starts, a file, and is "
-            "believed where the model has shown skill. For a device with grants and profile."
+            help="With --believe: where this model of starts, a file, has shown skill, its guess "
+            "takes the place of that level. For a device with grants and profile."
         ),
     ] = None,
     prior: Annotated[
@@ -247,13 +247,17 @@ def _show(number: int, change: "Change", followed: int, modelled: bool, json_: b
 
 
 def _told(slot: int, guess: "Guess") -> str:
-    """A model's guess in a line."""
-    if guess.level is None:
-        said = f"guesses  slot {slot}: nothing, no queue pair to its peer has ended"
-    elif guess.belief is None:
-        said = f"guesses  slot {slot}: level {guess.level} of {guess.size} bytes, not believed"
+    """A model's guess in a line, and what is believed."""
+    known = guess.level is not None
+    guessed = f"level {guess.level} of {guess.size} bytes" if known else "nothing"
+    if guess.belief is None:
+        why = "not believed" if known else "no queue pair to its peer has ended"
+        said = f"guesses  slot {slot}: {guessed}, {why}"
+    elif guess.heeded and known:
+        said = f"believes slot {slot}: level {guess.belief}, as the model guesses"
     else:
-        said = f"believes slot {slot}: level {guess.level}, as the model guesses"
+        last = f"level {guess.belief}, as its peer told those before it"
+        said = f"believes slot {slot}: {last}; the model guesses {guessed}"
     return f"{said}; {_skill(guess)}"
 
 
@@ -272,6 +276,7 @@ def _skill(guess: "Guess") -> str:
 def _guess_row(guess: "Guess") -> dict[str, Any]:
     return {
         "level": guess.level,
+        "last": guess.last,
         "size": guess.size,
         "heeded": guess.heeded,
         "skill": guess.skill,
