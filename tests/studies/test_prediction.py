@@ -13,10 +13,10 @@ from precog_net.workloads import Traffic
 from precog_sim.network import incast
 from precog_studies.prediction import guesses
 from precog_studies.prediction.__main__ import main
-from precog_studies.prediction.arms import ARMS, FALSE, OFF
+from precog_studies.prediction.arms import ARMS, FALSE, OFF, WITHOUT_MODEL
 from precog_studies.prediction.cases import CASES, known_levels
 from precog_studies.prediction.judged import GOALS, judged, ratios
-from precog_studies.prediction.page import against
+from precog_studies.prediction.page import against, modelled
 from precog_studies.prediction.runs import measure
 from precog_studies.prediction.told import with_arm
 from precog_studies.prediction.trials import skill
@@ -113,6 +113,32 @@ def test_the_lstm_is_held_against_its_rivals() -> None:
     assert "better than `tree` in 3, worse in 1" in text
     assert text.count("**1.50 (1.20–1.80)**") == 1
     assert against({"n5": {"against": {}}}) == []
+
+
+def test_hosts_with_a_model_are_held_against_those_without() -> None:
+    one = {"before": 2.0, "after": 1.0, "ratio": 0.5, "low": 0.4, "high": 0.6}
+    worse = {**one, "ratio": 1.2, "low": 1.1, "high": 1.3}
+    told = {"tree_warm": {"queue_max": one, "incast_mean": one}}
+    false = {"random_warm": {"queue_max": worse, "incast_mean": one}}
+    cases = {"n5": {}, "ring": {"model": {}}, "rounds": {"model": told}}
+    text = modelled({**cases, "services": {"model": told | false}})
+    assert [row for row in text if row.startswith("| ") and "KB" in row] == [
+        "| rounds | largest queue, KB | 0.50 (0.40–0.60) |  |",
+        "| services | largest queue, KB | 0.50 (0.40–0.60) | **1.20 (1.10–1.30)** |",
+    ]
+    assert "| case | figure | `tree_warm` | `random_warm` |" in text
+    assert not any("incast mean" in row for row in text)  # shown, and not judged
+    assert modelled(cases | {"rounds": {}}) == []
+
+
+def test_a_record_has_hosts_with_a_model_over_those_without(tmp_path: Path) -> None:
+    asked = ["--case", "rounds", "--arm", "tree_cold", "--seeds", "2", "--jobs", "1"]
+    for more, has in ([], False), (["--arm", WITHOUT_MODEL], True):
+        assert main([*asked, *more, "--out", str(tmp_path)]) == 0
+        case = json.loads((tmp_path / "prediction.json").read_text())["cases"]["rounds"]
+        assert list(case["model"]) == (["tree_cold"] if has else [])
+    ratio = case["model"]["tree_cold"]["queue_max"]
+    assert ratio["before"] == case["arms"][WITHOUT_MODEL]["figures"]["queue_max"]["after"]
 
 
 def test_every_case_has_goals() -> None:

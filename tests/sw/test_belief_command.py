@@ -101,6 +101,19 @@ def test_the_command(host: Host, follows: _Follows, json_: bool) -> None:
             assert "\n" + begin in done.out, begin
 
 
+def test_a_line_has_what_the_peer_said_and_what_the_model_guesses(
+    host: Host, follows: _Follows
+) -> None:
+    tree(1).save(follows.image)
+    done = follows(host, [4, 3, 4, 2], "-j")
+    assert done.status == 0, done.err
+    rows = [json.loads(line) for line in done.out.splitlines()[::2]]
+    guesses = [row["guesses"]["0"] for row in rows]
+    assert [guess["last"] for guess in guesses] == [None, 4, 3, 4]
+    assert [row["believed"] for row in rows] == [{}, {"0": 4}, {"0": 3}, {"0": 4}]
+    assert any(guess["level"] != guess["last"] for guess in guesses)
+
+
 def test_what_one_host_saw_shortens_another_s_trial(
     host: Host, follows: _Follows, tmp_path: Path
 ) -> None:

@@ -111,9 +111,9 @@ def _guessed(guess: Guess) -> Make:
 def _tried(earlier: int | None, told: bool = False) -> str:
     if earlier is None:
         return "untried"
-    if told:
-        return f"tried by each host, with a prior of {earlier} runs before"
-    return f"tried by each host for {earlier} runs before" if earlier else "tried by each host"
+    tried = f" for {earlier} runs before" if earlier and not told else ""
+    prior = f", with a prior of {earlier} runs before" if told else ""
+    return f"tried by each host{tried}{prior}; persistence where it has not passed"
 
 
 def _tagged(traffic: Traffic, known: dict[str, int], _seed: int) -> tuple[int, ...]:

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from precog_studies.prediction.arms import ARMS, EARLIER, FALSE, OFF
-from precog_studies.prediction.judged import BOUNDS, FIGURES, GOALS, NO_HARM
+from precog_studies.prediction.arms import ARMS, EARLIER, FALSE, OFF, WITHOUT_MODEL
+from precog_studies.prediction.judged import BOUNDS, FIGURES, GOALS, NO_HARM, SHOWN
 
-__all__ = ["against", "page", "rooms"]
+__all__ = ["against", "modelled", "page", "rooms"]
 
 _TOP = """# Predictions of a receiver's load, in the closed loop
 
@@ -46,13 +46,14 @@ _DEFINED = """
 * Lies are of all receivers; of `liars`, of four of 64. Guesses replace the prior.
 """
 
-_HOSTS = f"""* `persistence_host`, `tree_cold`, `tree_warm` and so on: the same forecasts as hosts
+_HOSTS = f"""* `{WITHOUT_MODEL}`, `tree_cold`, `tree_warm` and so on: the same forecasts as hosts
   heed them, by their own code (`precog_host.trial`). Each host tries a model on its own starts,
-  receiver by receiver; an outcome counts once its flow has ended. `cold`: trials begin empty with
-  each run. `warm`: they go on from {EARLIER} runs of other seeds, in which no guess was heeded;
-  each of these draws its services, and all its pairs of hosts, anew. `fleet`: cold hosts that have
-  the outcomes of all warm ones, by receiver, as their prior. A host takes persistence untried.
-  False guesses in `services` are those that hosts try.
+  receiver by receiver; an outcome counts once its flow has ended. Where the model has passed, it
+  decides alone. Elsewhere a start believes what the receiver told last, untried, as all starts of
+  a host without a model do (`{WITHOUT_MODEL}`). `cold`: trials begin empty with each run. `warm`:
+  they go on from {EARLIER} runs of other seeds, in which no guess was heeded; each of these draws
+  its services, and all its pairs of hosts, anew. `fleet`: cold hosts that have the outcomes of all
+  warm ones, by receiver, as their prior. False guesses in `services` are those that hosts try.
 """
 
 _BOUNDED = (
@@ -73,7 +74,8 @@ def page(said: Mapping[str, Any], record: str) -> str:
     used = list(dict.fromkeys(arm for case in cases.values() for arm in case["arms"]))
     lines = [top, "| arm | what is known |", "| --- | --- |"]
     lines += [f"| `{arm}` | {arms[arm].title} |" for arm in used]
-    lines += [*_defined(used), *_goals(cases), *rooms(cases), *against(cases), *_harm(cases)]
+    lines += [*_defined(used), *_goals(cases), *rooms(cases), *against(cases)]
+    lines += [*modelled(cases), *_harm(cases)]
     for case in cases.values():
         lines += _table(case)
     return "\n".join(lines)
@@ -174,6 +176,24 @@ def against(cases: Mapping[str, Any]) -> list[str]:
             f"* Of {count} figures it is better than `{rival}` in {better[rival]}, worse in "
             f"{worse[rival]}; in the others the interval has 1."
         )
+    return [*lines, ""]
+
+
+def modelled(cases: Mapping[str, Any]) -> list[str]:
+    """Figures of hosts with a model, or a false source, over those of hosts without one."""
+    asked = {name: case["model"] for name, case in cases.items() if case.get("model")}
+    if not asked:
+        return []
+    arms = list(dict.fromkeys(arm for told in asked.values() for arm in told))
+    lines = ["## What a model changes for a host", ""]
+    lines += [f"Figures over those of `{WITHOUT_MODEL}`, a host without a model; **bold**: the"]
+    lines += ["95 % interval lies above 1. The last arms show what a false source costs.", ""]
+    lines += ["| case | figure | " + " | ".join(f"`{arm}`" for arm in arms) + " |"]
+    lines += ["|" + " --- |" * (2 + len(arms))]
+    for name, told in asked.items():
+        for figure in (one for one in next(iter(told.values())) if one not in SHOWN):
+            cells = [_interval(told[arm][figure]) if arm in told else "" for arm in arms]
+            lines.append(f"| {name} | {FIGURES[figure][0]} | " + " | ".join(cells) + " |")
     return [*lines, ""]
 
 
