@@ -51,9 +51,6 @@ class Board:
         Clock of the NIC.
     seed : int
         nextpnr's, with which it has been routed.
-    timing_weight : int
-        What slow wires weigh against long ones in nextpnr's placer; 10 is its own choice. With less
-        the router has less to do, where the clocks leave room for it.
     """
 
     title: str
@@ -64,7 +61,6 @@ class Board:
     rx_data_delay_ps: int
     core_mhz: Fraction = Fraction(125, 2)
     seed: int = 1
-    timing_weight: int = 10
 
 
 #: By the name that `precog synth --board` takes.
@@ -76,14 +72,9 @@ BOARDS: dict[str, Board] = {
         2,
         0,
         2000,
-        timing_weight=5,
     ),
-    "versa-ecp5-5g": Board(
-        "Lattice Versa ECP5-5G", _versa, PRESETS["ecp5-45"], 2, 0, 0, timing_weight=2
-    ),
-    "ecpix-5-85f": Board(
-        "LambdaConcept ECPIX-5 85F", _ecpix, PRESETS["ecp5-85"], 1, 2000, 0, timing_weight=2
-    ),
+    "versa-ecp5-5g": Board("Lattice Versa ECP5-5G", _versa, PRESETS["ecp5-45"], 2, 0, 0),
+    "ecpix-5-85f": Board("LambdaConcept ECPIX-5 85F", _ecpix, PRESETS["ecp5-85"], 1, 2000, 0),
 }
 
 

@@ -37,8 +37,11 @@ class Target:
     router : str
         nextpnr's ``router1`` or ``router2``. The first finds faster wires; the second ends sooner
         where they are many.
+    placer : str
+        nextpnr's ``heap`` or ``static``. The second spreads cells over the whole device and takes
+        two thirds of the wire; the first heeds the clock more.
     timing_weight : int
-        What slow wires weigh against long ones in nextpnr's placer; 10 is its own choice.
+        What slow wires weigh against long ones in the placer ``heap``; 10 is its own choice.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Target:
     speed: str
     goal_mhz: int
     router: str = "router1"
+    placer: str = "heap"
     timing_weight: int = 10
 
     @property
@@ -57,16 +61,17 @@ class Target:
             *("--package", self.package),
             *("--speed", self.speed),
             *("--freq", str(self.goal_mhz)),
-            *ways(self.router, self.timing_weight),
+            *ways(self.router, self.placer, self.timing_weight),
             "--timing-allow-fail",
             "--lpf-allow-unconstrained",
         ]
 
 
-def ways(router: str, timing_weight: int) -> tuple[str, ...]:
+def ways(router: str, placer: str = "heap", timing_weight: int = 10) -> tuple[str, ...]:
     """Options of nextpnr-ecp5 for its router and placer, as `Target` has them."""
     return (
         *(("--router", router) if router != "router1" else ()),
+        *(("--placer", placer) if placer != "heap" else ()),
         *(("--placer-heap-timingweight", str(timing_weight)) if timing_weight != 10 else ()),
     )
 
