@@ -11,12 +11,13 @@ from precog_spec.law_fields import LEVEL_ALONE, SENDERS_AT, EventKind
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, packet
 from .packet_bench import TICK_PS, open_pair
-from .test_law_packet_nic import APART, CONFIG, HINTED, answer, arm, same, scored_cnp
+from .test_law_packet_nic import APART, CONFIG, HINTED, RELAXED, answer, arm, same, scored_cnp
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_packet_nic")]
 
 
-def test_levels_and_the_receiver_s_scores(seed: int, volume: int) -> None:
+@pytest.mark.parametrize("relaxed", [False, True])
+def test_levels_and_the_receiver_s_scores(relaxed: bool, seed: int, volume: int) -> None:
     """With the receiver's block a level is an event of its own, and commands bear it, too.
 
     Packets ask for no ACK: the order of a sample and a command is a matter of cycles.
@@ -24,7 +25,7 @@ def test_levels_and_the_receiver_s_scores(seed: int, volume: int) -> None:
     if volume == 1:
         pytest.skip("only with --volume: a library takes a minute to build")
     rng = random.Random(seed)
-    with open_pair(replace(CONFIG, receiver=True)) as pair:
+    with open_pair(replace(RELAXED if relaxed else CONFIG, receiver=True)) as pair:
         arm(pair.rtl, pair.golden, slots=HINTED, init_gbps=100.0)
         for device in (pair.rtl, pair.golden):
             assert device.senders is not None

@@ -26,7 +26,7 @@ from precog_models.packet.senders import SendersConfig
 from precog_spec.frames.cps import Mode
 
 from .library import RtlError
-from .packet_block import PacketBlock, Run, Wire, packet_library, settles_at_once
+from .packet_block import PacketBlock, Run, Wire, packet_library
 
 __all__ = ["RtlCard", "Taken"]
 
@@ -56,8 +56,7 @@ def _library(width: int, slots: int, tick_ps: int, parts: tuple[bool, ...], rela
     built = dict(zip(_PARTS, parts, strict=True))
     card = Card(CardOptions(width, slots, tick_ps=tick_ps, relaxed=relaxed, **built))
     label = f"card, {width} bits, {slots} slots"
-    once = settles_at_once(relaxed=relaxed, cnps=built["cnps"], ipv6=built["ipv6"])
-    return packet_library(card, label=label, once=once)
+    return packet_library(card, label=label, once=not relaxed)
 
 
 class RtlCard:

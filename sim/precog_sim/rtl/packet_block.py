@@ -24,19 +24,10 @@ from .packet_abi import (
 )
 from .verilate import BUILD_ROOT
 
-__all__ = ["Frames", "PacketBlock", "Run", "Wire", "packet_library", "settles_at_once"]
+__all__ = ["Frames", "PacketBlock", "Run", "Wire", "packet_library"]
 
 _I64 = ctypes.c_int64
 _ENDLESS = (1 << 63) - 1  # frames that a sink never has
-
-
-def settles_at_once(*, relaxed: bool, cnps: bool, ipv6: bool) -> bool:
-    """Whether nothing in a card looks like a loop to Verilator: `once` of `packet_library`.
-
-    What was decided of a packet and what was read in it pass through one vector of the relaxed
-    form. It is no loop, and looks like none where CNPs and IPv6 are built: they take it apart.
-    """
-    return not relaxed or (cnps and ipv6)
 
 
 def packet_library(

@@ -18,7 +18,7 @@ from precog_spec.config import NicConfig
 from precog_spec.contract import QueueEvent
 
 from .axil import PinTransport
-from .packet_block import PacketBlock, Run, Wire, packet_library, settles_at_once
+from .packet_block import PacketBlock, Run, Wire, packet_library
 
 __all__ = ["PacketNic", "monitors"]
 
@@ -58,8 +58,7 @@ def _library(config: NicConfig, tick_ps: int, practice: tuple[str, ...] = ()) ->
     """Elaborating takes seconds, so a process does it once."""
     nic = PrecogNic(config, tick_ps=tick_ps)
     label = f"NIC with packets, {config.width} bits, {config.qps} QPs"
-    once = settles_at_once(relaxed=config.relaxed, cnps=config.cnps, ipv6=config.ipv6)
-    return packet_library(nic, label=label, once=once, practice=practice)
+    return packet_library(nic, label=label, once=not config.relaxed, practice=practice)
 
 
 class PacketNic(PinTransport):
