@@ -56,6 +56,7 @@ def _library(width: int, slots: int, tick_ps: int, parts: tuple[bool, ...], rela
     built = dict(zip(_PARTS, parts, strict=True))
     card = Card(CardOptions(width, slots, tick_ps=tick_ps, relaxed=relaxed, **built))
     label = f"card, {width} bits, {slots} slots"
+    # To Verilator a vector of the relaxed form looks like a loop.
     return packet_library(card, label=label, once=not relaxed)
 
 

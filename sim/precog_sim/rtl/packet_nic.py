@@ -58,6 +58,7 @@ def _library(config: NicConfig, tick_ps: int, practice: tuple[str, ...] = ()) ->
     """Elaborating takes seconds, so a process does it once."""
     nic = PrecogNic(config, tick_ps=tick_ps)
     label = f"NIC with packets, {config.width} bits, {config.qps} QPs"
+    # To Verilator a vector of the relaxed form looks like a loop.
     return packet_library(nic, label=label, once=not config.relaxed, practice=practice)
 
 

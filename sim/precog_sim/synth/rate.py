@@ -140,8 +140,9 @@ def rate_target(block: str) -> Target:
     """
     many = block in ("pacer", "profiler", "store", "wire", "core-forecast")
     router = "router2" if many else "router1"
-    placer = "static" if block in _LAW_ENGINES else "heap"
-    return replace(ECP5_85, goal_mhz=round(1.1 * GOALS_MHZ[block]), router=router, placer=placer)
+    weight = None if block in _LAW_ENGINES else ECP5_85.timing_weight
+    mhz = round(1.1 * GOALS_MHZ[block])
+    return replace(ECP5_85, goal_mhz=mhz, router=router, timing_weight=weight)
 
 
 def rate_verilog(block: str, qps: int, *, alone: bool = False) -> str:

@@ -37,11 +37,9 @@ class Target:
     router : str
         nextpnr's ``router1`` or ``router2``. The first finds faster wires; the second ends sooner
         where they are many.
-    placer : str
-        nextpnr's ``heap`` or ``static``. The second spreads cells over the whole device and takes
-        two thirds of the wire; the first heeds the clock more.
-    timing_weight : int
-        What slow wires weigh against long ones in the placer ``heap``; 10 is its own choice.
+    timing_weight : int, optional
+        nextpnr places with ``heap``, in which slow wires weigh this much against long ones; its own
+        choice is 10. None: with ``static``, which spreads cells over the device.
     """
 
     name: str
@@ -50,8 +48,7 @@ class Target:
     speed: str
     goal_mhz: int
     router: str = "router1"
-    placer: str = "heap"
-    timing_weight: int = 10
+    timing_weight: int | None = 10
 
     @property
     def options(self) -> list[str]:
@@ -61,19 +58,19 @@ class Target:
             *("--package", self.package),
             *("--speed", self.speed),
             *("--freq", str(self.goal_mhz)),
-            *ways(self.router, self.placer, self.timing_weight),
+            *ways(self.router, self.timing_weight),
             "--timing-allow-fail",
             "--lpf-allow-unconstrained",
         ]
 
 
-def ways(router: str, placer: str = "heap", timing_weight: int = 10) -> tuple[str, ...]:
+def ways(router: str, timing_weight: int | None) -> tuple[str, ...]:
     """Options of nextpnr-ecp5 for its router and placer, as `Target` has them."""
-    return (
-        *(("--router", router) if router != "router1" else ()),
-        *(("--placer", placer) if placer != "heap" else ()),
-        *(("--placer-heap-timingweight", str(timing_weight)) if timing_weight != 10 else ()),
-    )
+    routed = ("--router", router) if router != "router1" else ()
+    if timing_weight is None:
+        return (*routed, "--placer", "static")
+    weight = ("--placer-heap-timingweight", str(timing_weight)) if timing_weight != 10 else ()
+    return (*routed, *weight)
 
 
 ECP5_85 = Target("LFE5UM5G-85F-8BG756", "um5g-85k", "CABGA756", "8", 200)
