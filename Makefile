@@ -17,6 +17,8 @@ SKIPPED := grep -rlE --include '*.py' 'volume (== 1|< 2)' tests | sed 's,/confte
 COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.py wire_nic.py grant_nic.py whole_core.py)
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+# Tests start hundreds of Pythons, each of which would compile all it imports once more.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo lab lab-soak test kernels quick smoke docs soak coverage bench fabric faults study synth boards formal mutate lint clean
 
