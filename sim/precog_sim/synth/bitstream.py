@@ -16,14 +16,14 @@ from typing import Any
 from precog_hw.boards.board import board
 from precog_hw.boards.top import Top
 
-from .target import SynthError, digest, run_tool, tool_version, ways
+from .target import QUICK_MAPPING, SynthError, digest, run_tool, tool_version, ways
 
 __all__ = ["BitstreamError", "Built", "Clock", "build", "row"]
 
 #: Names of every net made readable would take as long as all of the rest; the clocks' periods are
 #: long enough for the mapper that is the faster one. Its second pass takes half a minute and leaves
 #: a twelfth of the Colorlight's LUTs away, without which routing does not converge with every seed.
-_SYNTH = "-noabc9 -abc2 -run begin:check"
+_SYNTH = f"{QUICK_MAPPING} -run begin:check"
 #: A memory's constant bits make bits of the memory behind it constant, and so on: received
 #: headers of a NIC go through five.
 _NARROW = ("proc", "flatten", "opt", *(5 * ("opt_mem", "opt_expr", "opt_dff", "opt_clean")))

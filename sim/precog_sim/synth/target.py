@@ -12,6 +12,7 @@ from pathlib import Path
 
 __all__ = [
     "ECP5_85",
+    "QUICK_MAPPING",
     "SynthError",
     "Target",
     "ToolTimeout",
@@ -73,6 +74,8 @@ def ways(router: str, timing_weight: int | None) -> tuple[str, ...]:
     return (*routed, *weight)
 
 
+#: yosys' options for large designs: its own mapper, abc9, takes long, and fails on a core.
+QUICK_MAPPING = "-noabc9 -abc2"
 ECP5_85 = Target("LFE5UM5G-85F-8BG756", "um5g-85k", "CABGA756", "8", 200)
 
 
