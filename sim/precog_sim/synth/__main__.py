@@ -24,6 +24,7 @@ from precog_spec.config import PRESETS
 
 from .blocks import LANES
 from .netlist_run import run_netlist
+from .page import page
 from .place import Placed, place
 from .rate import QPS, RATE_BLOCKS
 from .record import recorded, update
@@ -32,6 +33,7 @@ from .subject import Subject, best_of, core_subject, packet_subject, rate_subjec
 __all__ = ["main"]
 
 TRACKED = Path("docs/evidence/data/synth.json")
+PAGE = Path("docs/evidence/blocks.md")
 CORES = ("core", "core-ecc")  # without and with SECDED of the models' words
 
 
@@ -164,6 +166,8 @@ def _place_all(
                 found[name] = line, best
                 for path in (arguments.out / "summary.json", arguments.record):
                     update(path, [line])
+                if arguments.record == TRACKED:
+                    PAGE.write_text(page(recorded(TRACKED)))
     return {name: found[name] for name in wanted if name in found}
 
 

