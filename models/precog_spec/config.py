@@ -304,8 +304,17 @@ PRESETS: dict[str, NicConfig] = {
     # Boards with Gigabit ports, by how many thousand LUTs their ECP5 has.
     "ecp5-25": replace(_SMALL, destinations=False, cnps=False, icrc=False),
     "ecp5-45": _SMALL,
-    "ecp5-85": NicConfig(
-        qps=16, sets=4, lanes=16, columns=1, width=64, laws=False, ecc=False, dsp="ecp5"
+    "ecp5-85": replace(
+        _SMALL,
+        qps=16,
+        sets=4,
+        laws=True,
+        law_cores=1,
+        receiver=True,
+        senders=True,
+        destinations=False,
+        ecc=True,
+        micro=False,
     ),
     "corundum-100g": NicConfig(qps=256, lanes=128, columns=4, width=512, law_cores=8),
 }

@@ -12,7 +12,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 from cocotbext.eth import GmiiFrame, GmiiSink, GmiiSource
 from tests.integration.cocotb_nic import Recorder
-from tests.integration.node_bench import CONFIG, CORE_HZ
+from tests.integration.node_bench import CONFIGS, CORE_HZ
 from tests.models.packet.frames import (
     A6_ADDRESS,
     A_ADDRESS,
@@ -90,15 +90,17 @@ class Serial:
 
 def bound(b: bool) -> tuple[Emulator, Recorder, Device]:
     """A golden device, of host A or B, with its connections, and what the driver did for them."""
-    emulator = Emulator(replace(CONFIG, macs=PORTS), tick_ps=TICK_PS)
+    config = replace(CONFIGS[PORTS], macs=PORTS)
+    emulator = Emulator(config, tick_ps=TICK_PS)
     recorder = Recorder(emulator)
     device = Device(recorder)
     assert device.packet is not None
     four, six = (A_ADDRESS, A6_ADDRESS) if b else (B_ADDRESS, B6_ADDRESS)
     remote, local = (A_QP, B_QP) if b else (B_QP, A_QP)
     mapped = IPv6Address(four).ipv4_mapped
-    device.packet.bind(1, str(mapped), remote_qp=remote, local_qp=local, score=37, destination=3)
-    if CONFIG.ipv6:
+    into = {"destination": 3} if config.destinations else {}
+    device.packet.bind(1, str(mapped), remote_qp=remote, local_qp=local, score=37, **into)
+    if config.ipv6:
         device.packet.bind(2, IPv6Address(six), remote_qp=remote, local_qp=local, score=80)
     device.packet.set_parameters(enabled=1)
     return emulator, recorder, device

@@ -8,17 +8,21 @@ from amaranth.hdl._ir import PortDirection  # public only in Amaranth 0.6
 from precog_hw.boards.node import Node, rx_domain, tx_domain
 from precog_spec.config import PRESETS
 
-__all__ = ["CONFIG", "CORE_HZ", "NodeTop"]
+__all__ = ["CONFIGS", "CORE_HZ", "NodeTop"]
 
 CORE_HZ = 62_500_000
-CONFIG = dataclasses.replace(PRESETS["ecp5-45"], dsp="generic")
+#: What the boards with this many ports have inside.
+CONFIGS = {
+    ports: dataclasses.replace(PRESETS[preset], dsp="generic")
+    for ports, preset in ((2, "ecp5-45"), (1, "ecp5-85"))
+}
 
 
 class NodeTop(Elaboratable):
     """The node; its serial line has 4 clock cycles a bit."""
 
     def __init__(self, ports: int) -> None:
-        self.node = Node(CONFIG, ports=ports, core_hz=CORE_HZ, baud=CORE_HZ // 4)
+        self.node = Node(CONFIGS[ports], ports=ports, core_hz=CORE_HZ, baud=CORE_HZ // 4)
         tx = {tx_domain(n): ClockDomain(tx_domain(n)) for n in range(ports)}
         rx = {rx_domain(n): ClockDomain(rx_domain(n), reset_less=True) for n in range(ports)}
         self._domains = {**tx, **rx}

@@ -15,7 +15,7 @@ from precog_models.laws.compiler.load import load
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.senders import SendersConfig
 from precog_sim.rtl.packet_block import Wire
-from precog_spec.config import PRESETS, NicConfig
+from precog_spec.config import PRESETS
 from precog_spec.contract import DECISION_FIELDS, Flag
 from precog_spec.frames.cps import CNP_MARK
 from precog_spec.frames.headers import CNP_PAYLOAD
@@ -37,11 +37,9 @@ CONFIG = replace(
     cnps=False,
     icrc=False,
 )
-#: The smaller card's form with all of its parts; the receiver has a test of its own: a command and
-#: a sample have no order here.
-RELAXED = NicConfig(
-    qps=16, sets=4, lanes=4, columns=1, steps=3, width=64, law_cores=1, senders=True, relaxed=True
-)
+#: What the ECPIX-5 has inside, but the receiver, which has a test of its own: a command and a
+#: sample have no order here.
+RELAXED = replace(PRESETS["ecp5-85"], dsp="generic", receiver=False)
 PEER = str(IPv6Address(B_ADDRESS).ipv4_mapped)
 SLOTS = {1: ("lockstep", 0), 2: ("swift", 1)}
 HINTED = {1: ("lockstep_hints", 0), 2: ("lockstep", 1)}
