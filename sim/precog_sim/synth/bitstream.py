@@ -78,6 +78,8 @@ class Built:
     seconds : dict of str to float
         What each step took, wall clock, when it was last done.
     tools : list of str
+    netlist : str
+        Digest of what yosys made it of.
     """
 
     board: str
@@ -90,6 +92,7 @@ class Built:
     available: dict[str, int]
     seconds: dict[str, float]
     tools: list[str]
+    netlist: str
 
     @property
     def met(self) -> bool:
@@ -205,6 +208,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         available={kind: int(found["utilization"][kind]["available"]) for kind in _RESOURCES},
         seconds=seconds,
         tools=[yosys, nextpnr],
+        netlist=key,
     )
 
 
@@ -232,6 +236,7 @@ def row(built: Built, commit: str) -> dict[str, Any]:
         "seconds": {name: round(value) for name, value in built.seconds.items()},
         "bytes": built.bitstream.stat().st_size,
         "sha256": built.sha256,
+        "netlist": built.netlist,
         "tools": built.tools,
         "commit": commit,
     }

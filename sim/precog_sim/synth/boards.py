@@ -1,9 +1,9 @@
 """``python -m precog_sim.synth.boards``: bitstreams for boards, and the table of them.
 
 For each board: synthesise, place and route with one seed, pack. The bitstream is
-``OUT/BOARD-seedN.bit``; ``OUT/boards.json`` and the tracked record get its line. The exit status is
-not 0 if one does not fit or has a clock that is too slow, or, with ``--twice``, if a second build
-differs.
+``OUT/BOARD-seedN.bit``; ``OUT/boards.json`` and the tracked record get its line, in place of the
+seed's line before and of those of another netlist. The exit status is not 0 if one does not fit or
+has a clock that is too slow, or, with ``--twice``, if a second build differs.
 """
 
 import argparse
@@ -16,11 +16,13 @@ from precog_hw.boards.board import BOARDS, board
 from precog_sim.commit import commit_name
 
 from .bitstream import BitstreamError, build, row
+from .page import boards_page
 from .target import SynthError
 
 __all__ = ["COLUMNS", "main", "shown"]
 
 RECORD = Path("docs/evidence/data/boards.json")
+PAGE = Path("docs/evidence/bitstreams.md")
 COLUMNS = ("board", "seed", "met", "clocks_mhz", "lut4", "ff", "bram", "dsp", "seconds", "sha256")
 
 
@@ -54,6 +56,8 @@ def main() -> int:
                 status = 1
         for path in {arguments.out / "boards.json", arguments.record}:
             _update(path, line)
+        if arguments.record == RECORD:
+            PAGE.write_text(boards_page(json.loads(RECORD.read_text())))
         print(", ".join(f"{key} {value}" for key, value in shown(line).items()))
         print(built.bitstream)
         try:
@@ -85,12 +89,17 @@ def shown(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _update(path: Path, line: dict[str, Any]) -> None:
-    """Put the line in the place of its board's."""
+    """Put the line among those of its board's netlist; there are none of another netlist then."""
     path.parent.mkdir(parents=True, exist_ok=True)
     kept = json.loads(path.read_text()) if path.exists() else []
-    by_name = {entry["board"]: entry for entry in [*kept, line]}
-    order = [by_name[name] for name in BOARDS if name in by_name]
-    path.write_text(json.dumps(order, indent=1) + "\n")
+    by_name = {
+        (entry["board"], entry["seed"]): entry
+        for entry in [*kept, line]
+        if entry["board"] != line["board"] or entry.get("netlist") == line["netlist"]
+    }
+    order = list(BOARDS)
+    lines = sorted(by_name.values(), key=lambda one: (order.index(one["board"]), one["seed"]))
+    path.write_text(json.dumps(lines, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""The record of `make synth` as a page."""
+"""The records of `make synth` and of `make boards` as pages."""
 
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["page"]
+from precog_spec.config import NicConfig
+
+__all__ = ["boards_page", "page"]
 
 _HEAD = """# Blocks: clock and area
 
@@ -14,12 +16,26 @@ within its time. LUTs have carries and LUT RAM. UltraScale+: LUTs, LUT RAM, flip
 RAMs of 36 Kb, mapped. A line is of its commit and its tools; newer gateware or tools may differ.
 [Clock, area and latency](hardware.md) says more of some lines.
 """
+_BOARDS = """# Bitstreams of boards
+
+Made by `make boards` from `docs/evidence/data/boards.json`; do not edit. Each line is a build with
+one seed of nextpnr: placed, routed and packed, with clocks as nextpnr estimates them and the
+margin of the one that is nearest to its goal. LUTs have carries and LUT RAM. Build time is wall
+clock on a busy machine of two cores. [Boards](../guide/boards.md) says what is inside and how to
+use it.
+"""
 _TABLES = (
     ("lanes", "The core", ("block", "lanes", "clock", "latency", "a prediction every")),
     ("width", "The packet path", ("block", "bits", "clock", "UltraScale+, mapped")),
     ("qps", "Other blocks", ("block", "queue pairs", "clock", "aim")),
 )
 _COMMON = ("LUTs", "flip-flops", "multipliers", "DP16KD", "MHz of seeds", "commit", "yosys")
+_AREA = ("LUTs", "flip-flops", "DP16KD", "multipliers")
+_FEATURES = """
+## What is inside
+
+Fields of `NicConfig` (`precog_spec.config`) in which a board differs from the default.
+"""
 
 
 def page(lines: Sequence[dict[str, Any]]) -> str:
@@ -56,3 +72,43 @@ def _common(line: dict[str, Any]) -> list[str]:
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def boards_page(lines: Sequence[dict[str, Any]]) -> str:
+    """The text of the page of `lines`, of which there is one at least."""
+    head = ("board", "seed", "clocks, MHz of goal", "margin", *_AREA, "build", "sha256", "commit")
+    parts = [_BOARDS, _table(head, [_built(line) for line in lines]), _FEATURES]
+    configs = {line["board"]: NicConfig(**line["config"]) for line in lines}
+    plain = NicConfig()
+    names = [
+        name
+        for name in vars(plain)
+        if any(getattr(config, name) != getattr(plain, name) for config in configs.values())
+    ]
+    values = [
+        [f"`{name}`", *(str(getattr(config, name)) for config in configs.values())]
+        for name in names
+    ]
+    parts.append(_table(("", *(f"`{board}`" for board in configs)), values) + "\n")
+    return "\n".join(parts)
+
+
+def _built(line: dict[str, Any]) -> list[str]:
+    clocks = line["clocks"]
+    shown = "; ".join(
+        f"{name} {clock['achieved_mhz']} of {clock['goal_mhz']:g}" for name, clock in clocks.items()
+    )
+    margin = min(clock["achieved_mhz"] / clock["goal_mhz"] for clock in clocks.values()) - 1
+    kinds = ("TRELLIS_COMB", "TRELLIS_FF", "DP16KD", "MULT18X18D")
+    used = [f"{line['used'][kind]:,} of {line['available'][kind]:,}" for kind in kinds]
+    again = " twice" if line.get("reproduced") else ""
+    return [
+        f"`{line['board']}`",
+        str(line["seed"]),
+        shown,
+        f"{100 * margin:.1f} %",
+        *used,
+        f"{sum(line['seconds'].values())} s",
+        f"{line['sha256'][:8]}…{again}",
+        str(line["commit"]),
+    ]

@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.rows import plain_memory
 from precog_sim.synth import bitstream, boards
 from precog_sim.synth.bitstream import BitstreamError, Built, Clock, build, row
+from precog_sim.synth.page import boards_page
 from precog_sim.synth.target import run_tool
 
 FMAX = {
@@ -20,14 +21,14 @@ FMAX = {
 }
 
 
-def built(folder: Path, **clocks: Clock) -> Built:
+def built(folder: Path, seed: int = 3, netlist: str = "a", **clocks: Clock) -> Built:
     """A result with these clocks."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "x.bit").write_bytes(b"bits")
     kinds = dict.fromkeys(("TRELLIS_COMB", "TRELLIS_FF", "DP16KD", "MULT18X18D"), 7)
     return Built(
         board="ecpix-5-85f",
-        seed=3,
+        seed=seed,
         device="LFE5UM5G-85F-8BG554",
         bitstream=folder / "x.bit",
         sha256="0" * 64,
@@ -36,6 +37,7 @@ def built(folder: Path, **clocks: Clock) -> Built:
         available=dict.fromkeys(kinds, 9),
         seconds={"yosys": 1.6, "nextpnr": 2.2},
         tools=["yosys 1"],
+        netlist=netlist,
     )
 
 
@@ -79,6 +81,33 @@ def test_the_command_records_and_refuses(
     assert line == row(built(tmp_path, sync=Clock(60.0, 62.5)), line["commit"])
     assert boards.shown(line)["clocks_mhz"] == "sync 60.0 of 62.5"
     assert boards.shown(line)["lut4"] == "7 of 9"
+
+
+def test_seeds_of_a_netlist_stay_in_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = tmp_path / "boards.json"
+    old = {"board": "ecpix-5-85f", "seed": 2}  # as before seeds had lines
+    other = {"board": "versa-ecp5-5g", "seed": 9, "netlist": "v"}
+    record.write_text(json.dumps([old, other]))
+    command = ["x", "--out", str(tmp_path), "--record", str(record), "--board", "ecpix-5-85f"]
+    monkeypatch.setattr("sys.argv", command)
+
+    def kept(seed: int, netlist: str) -> list[tuple[int, str]]:
+        made = built(tmp_path, seed, netlist, sync=Clock(70.0, 62.5))
+        monkeypatch.setattr(boards, "build", lambda *_, **__: made)
+        assert boards.main() == 0
+        return [(line["seed"], line["netlist"]) for line in json.loads(record.read_text())]
+
+    assert kept(3, "a") == [(9, "v"), (3, "a")]
+    assert kept(1, "a") == [(9, "v"), (1, "a"), (3, "a")]
+    assert kept(1, "b") == [(9, "v"), (1, "b")]
+
+
+def test_the_page_is_the_record_s() -> None:
+    evidence = Path(__file__).parents[3] / "docs/evidence"
+    record = json.loads((evidence / "data/boards.json").read_text())
+    assert (evidence / "bitstreams.md").read_text() == boards_page(record)
 
 
 def test_no_such_board(tmp_path: Path) -> None:
