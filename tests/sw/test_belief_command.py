@@ -91,7 +91,8 @@ def test_the_command(host: Host, follows: _Follows, json_: bool) -> None:
         assert (last["crowded"], last["others"]) == (15, 15)
     else:
         for begin in (
-            "guesses  slot 0: nothing, no queue pair to its peer has ended; no skill yet: 0 of 8 ",
+            "guesses  slot 0: nothing, no queue pair that sent to its peer has ended; "
+            "no skill yet: 0 of 8 ",
             "guesses  slot 0: level 0 of 1058 bytes, not believed; no skill yet: 3 of 8 crowded ",
             "believes slot 0: level 4, as its peer told those before it; the model guesses level 4 "
             "of 1058 bytes; no skill yet: 1 of 8 crowded ",

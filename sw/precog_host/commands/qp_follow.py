@@ -251,7 +251,7 @@ def _told(slot: int, guess: "Guess") -> str:
     known = guess.level is not None
     guessed = f"level {guess.level} of {guess.size} bytes" if known else "nothing"
     if guess.belief is None:
-        why = "not believed" if known else "no queue pair to its peer has ended"
+        why = "not believed" if known else "no queue pair that sent to its peer has ended"
         said = f"guesses  slot {slot}: {guessed}, {why}"
     elif guess.heeded and known:
         said = f"believes slot {slot}: level {guess.belief}, as the model guesses"
