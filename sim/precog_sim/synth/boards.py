@@ -16,7 +16,7 @@ from precog_hw.boards.board import BOARDS, board
 from precog_sim.commit import commit_name
 
 from .bitstream import BitstreamError, build, row
-from .page import boards_page
+from .page import boards_page, clocks_text
 from .target import SynthError
 
 __all__ = ["COLUMNS", "main", "shown"]
@@ -80,11 +80,9 @@ def shown(line: dict[str, Any]) -> dict[str, Any]:
             ("dsp", "MULT18X18D"),
         )
     }
-    clocks = "; ".join(
-        f"{name} {clock['achieved_mhz']} of {clock['goal_mhz']:g}"
-        for name, clock in line["clocks"].items()
+    values = (
+        line | part | {"clocks_mhz": clocks_text(line), "seconds": sum(line["seconds"].values())}
     )
-    values = line | part | {"clocks_mhz": clocks, "seconds": sum(line["seconds"].values())}
     return {name: values[name] for name in COLUMNS}
 
 

@@ -1,11 +1,12 @@
 """The records of `make synth` and of `make boards` as pages."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from precog_spec.config import NicConfig
 
-__all__ = ["boards_page", "page"]
+__all__ = ["boards_page", "clocks_text", "page"]
 
 _HEAD = """# Blocks: clock and area
 
@@ -21,8 +22,8 @@ _BOARDS = """# Bitstreams of boards
 Made by `make boards` from `docs/evidence/data/boards.json`; do not edit. Each line is a build with
 one seed of nextpnr: placed, routed and packed, with clocks as nextpnr estimates them and the
 margin of the one that is nearest to its goal. LUTs have carries and LUT RAM. Build time is wall
-clock on a busy machine of two cores. [Boards](../guide/boards.md) says what is inside and how to
-use it.
+clock on a busy machine of two cores. A digest with "twice" came out of two builds in one run.
+[Boards](../guide/boards.md) says how to use them.
 """
 _TABLES = (
     ("lanes", "The core", ("block", "lanes", "clock", "latency", "a prediction every")),
@@ -78,34 +79,38 @@ def boards_page(lines: Sequence[dict[str, Any]]) -> str:
     """The text of the page of `lines`, of which there is one at least."""
     head = ("board", "seed", "clocks, MHz of goal", "margin", *_AREA, "build", "sha256", "commit")
     parts = [_BOARDS, _table(head, [_built(line) for line in lines]), _FEATURES]
-    configs = {line["board"]: NicConfig(**line["config"]) for line in lines}
-    plain = NicConfig()
+    configs = {line["board"]: line["config"] for line in lines}
     names = [
         name
-        for name in vars(plain)
-        if any(getattr(config, name) != getattr(plain, name) for config in configs.values())
+        for name, value in asdict(NicConfig()).items()
+        if any(config.get(name, value) != value for config in configs.values())
     ]
     values = [
-        [f"`{name}`", *(str(getattr(config, name)) for config in configs.values())]
+        [f"`{name}`", *(str(config.get(name, "-")) for config in configs.values())]
         for name in names
     ]
     parts.append(_table(("", *(f"`{board}`" for board in configs)), values) + "\n")
     return "\n".join(parts)
 
 
-def _built(line: dict[str, Any]) -> list[str]:
-    clocks = line["clocks"]
-    shown = "; ".join(
-        f"{name} {clock['achieved_mhz']} of {clock['goal_mhz']:g}" for name, clock in clocks.items()
+def clocks_text(line: dict[str, Any]) -> str:
+    """The clocks of a board's line, each with its goal."""
+    return "; ".join(
+        f"{name} {clock['achieved_mhz']} of {clock['goal_mhz']:g}"
+        for name, clock in line["clocks"].items()
     )
-    margin = min(clock["achieved_mhz"] / clock["goal_mhz"] for clock in clocks.values()) - 1
+
+
+def _built(line: dict[str, Any]) -> list[str]:
+    clocks = line["clocks"].values()
+    margin = min(clock["achieved_mhz"] / clock["goal_mhz"] for clock in clocks) - 1
     kinds = ("TRELLIS_COMB", "TRELLIS_FF", "DP16KD", "MULT18X18D")
     used = [f"{line['used'][kind]:,} of {line['available'][kind]:,}" for kind in kinds]
     again = " twice" if line.get("reproduced") else ""
     return [
         f"`{line['board']}`",
         str(line["seed"]),
-        shown,
+        clocks_text(line),
         f"{100 * margin:.1f} %",
         *used,
         f"{sum(line['seconds'].values())} s",
