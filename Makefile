@@ -17,7 +17,7 @@ SKIPPED := grep -rlE --include '*.py' 'volume (== 1|< 2)' tests | sed 's,/confte
 COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.py wire_nic.py grant_nic.py whole_core.py)
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
-# Tests start hundreds of Pythons, each of which would compile all it imports once more.
+# Images of containers often set it. Then each Python that tests start compiles all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo lab lab-soak test kernels quick smoke docs soak coverage bench fabric faults study synth boards formal mutate lint clean
