@@ -7,7 +7,8 @@
     UART ─► [bridge] ─► NIC s_axil
 
 With one port, the network's, what arrives for the host goes back to the network as it came: the
-NIC sees both directions.
+NIC sees both directions. Decisions and forecasts are taken and lead nowhere: what comes of them is
+inside of the NIC. Streams of grants, requests and quotas are not served; wire mode has none.
 """
 
 from dataclasses import replace
@@ -101,6 +102,8 @@ class Node(wiring.Component):
             bridge.divisor.eq(self._divisor),
             nic.o_decision.ready.eq(1),
         ]
+        if self._config.forecast:
+            m.d.comb += nic.o_forecast.ready.eq(1)
         network = self._mac(m, self._ports - 1)
         wiring.connect(m, nic.o_tx, network.i)
         wiring.connect(m, network.o, nic.i_rx)
