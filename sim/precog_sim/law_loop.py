@@ -64,8 +64,10 @@ class EngineSetup:
                 f"open it with qps={1 << (flows - 1).bit_length()}"
             )
 
-    def apply(self, device: Device, flows: int) -> None:
+    def apply(self, device: Device, flows: int, network_base_us: float) -> None:
         """Load the law, and let queue pairs 0..flows-1 of `device` run it.
+
+        `network_base_us`, the largest base RTT, is told to a law that has a parameter for it.
 
         Raises
         ------
@@ -77,7 +79,8 @@ class EngineSetup:
         self.check(device, flows)
         assert device.law is not None
         made = compile_law(load(self.law))
-        values = made.law.integers(self.preset, device.tick_ps, **self.values)
+        facts = made.law.facts(network_base_us)
+        values = made.law.integers(self.preset, device.tick_ps, **{**facts, **self.values})
         device.law.load(made.program, values, slot=_SLOT)
         for number in range(flows):
             device.qp(number).configure(
@@ -131,7 +134,7 @@ def run_with_engine(
         )
     check_timing(timing)
     functions = device_functions(device)
-    setup.apply(device, len(scenario.flows))
+    setup.apply(device, len(scenario.flows), scenario.base_rtt_us)
     heard = frozenset(name.removeprefix("on_") for name in load(setup.law).events)
     packets = sum(-(-flow.size // scenario.payload) for flow in scenario.flows)
     sweeps = scenario.horizon_us * 1000 / SWEEP_NS * len(scenario.flows) * ("timer" in heard)

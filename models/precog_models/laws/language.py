@@ -59,6 +59,9 @@ _UNITS: dict[str, Callable[[float], float]] = {
     "bytes": lambda tick_ps: 1.0,
 }
 
+#: Facts of the network that a parameter may be, and their units.
+_FACTS = {"": "", "network_base": "us"}
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -80,6 +83,9 @@ class Parameter:
         Of a table; 0: a number.
     made : callable, optional
         A table's integers from the other parameters' integers; tables only.
+    fact : str, optional
+        What of the network it is: "network_base", the largest base RTT of a path. Simulations tell
+        it, an operator may; the default stands where nobody does.
     """
 
     name: str
@@ -89,6 +95,7 @@ class Parameter:
     meaning: str
     length: int = 0
     made: Callable[[Mapping[str, int]], Sequence[int]] | None = None
+    fact: str = ""
 
     def __post_init__(self) -> None:
         if self.unit not in _UNITS:
@@ -96,6 +103,12 @@ class Parameter:
             raise ValueError(f"unit of parameter {self.name} must be {units}, not {self.unit!r}")
         if (self.length > 0) != (self.made is not None):
             raise ValueError(f"parameter {self.name} must have both length and made, or neither")
+        if self.fact not in _FACTS:
+            facts = ", ".join(repr(fact) for fact in _FACTS)
+            raise ValueError(f"fact of parameter {self.name} must be {facts}, not {self.fact!r}")
+        if self.unit != _FACTS[self.fact] and self.fact:
+            unit = _FACTS[self.fact]
+            raise ValueError(f"unit of parameter {self.name} must be {unit!r}, not {self.unit!r}")
 
     def integer(self, value: float, tick_ps: int) -> int:
         """The format's integer.

@@ -18,7 +18,7 @@
 Pacing by the last RTT is what locks flows to each other's gaps: a packet that met a queue makes its
 successors later.
 
-Six additions keep the lock from doing harm:
+Seven additions keep the lock from doing harm:
 
 Small windows. 16 acknowledgements of a window of two packets take eight round trips, in which a
     link that others have left stays idle, so its rounds may be shorter. Below one packet an
@@ -40,11 +40,14 @@ Jitter. RTTs that go up and down by 1 us and more are no queue's: a zigzag of th
 Coalescing. What a receiver holds back is in flight, too: acknowledgements of more than a packet
     widen the window by twice what they have more. The pace stays. One of more than two packets
     counts as four, for a round is to end at last, and gives no packet to a step of the ramp.
+Youth. A rack's T and qs are small; flows of other pods, whose qs are larger, leave its flows little
+    of a link. A flow that has sent less than `young` packets aims as if its T were not below
+    `reach`, the largest base RTT of the network, but above by as much. 0: nobody told it.
 
 Windows have 8 fraction bits; s and cap are parts of T. The constants were found in floats, on
 incasts of 5 to 200 senders and on 2, 32 and 256 long flows over one 100 Gb/s switch. Those of
-lift, noise, jitter and small windows were found in integers, on what `precog study laws` calls
-tuned.
+lift, noise, jitter, youth and small windows were found in integers, on what `precog study laws`
+calls tuned.
 """
 
 from .language import (
@@ -64,6 +67,23 @@ from .language import (
     zeros,
 )
 from .library import bytes_over, rate_over
+from .lockstep_signs import (
+    BLOCK_AT,
+    CALM,
+    JOLTS_AT,
+    JOLTS_BITS,
+    LOW_BITS,
+    LOW_MASK,
+    NEWS,
+    PSN_BITS,
+    PSN_MASK,
+    SINKS,
+    SINKS_AT,
+    TURN_BITS,
+    TURN_MAX,
+    startled,
+    turn,
+)
 
 __all__ = ["PARAMETERS", "STATE", "WINDOWED"]
 
@@ -72,7 +92,7 @@ _SMALL = Q(16, 8, signed=False)
 _COUNT = Q(8, 0, signed=False)
 _SUM = Q(28, 0, signed=False)
 _LIFT = Q(8, 0, signed=False)
-_TURN_BITS = 10
+_REACH = Q(15, 0, signed=False)
 _ZIGZAG = Q(10, 8, signed=False)  # a mean of 1023 at most
 _REFERENCE_US = 4.177  # base RTT of the network in which s and cap were found
 
@@ -94,11 +114,13 @@ PARAMETERS = (
     Parameter("allow", Fmt.RTT, "us", 1.0, "what the least RTT may be above T then"),
     Parameter("gate", _ZIGZAG, "us", 0.045, "mean zigzag above which time stamps are noisy"),
     Parameter("noise", Q(8, 8, signed=False), "", 2.7, "lift of T then, in mean zigzags"),
+    Parameter("reach", Fmt.RTT, "us", 0.0, "largest base RTT of the network", fact="network_base"),
+    Parameter("young", _REACH, "", 1024, "packets that a flow sends while it is young"),
 )
 STATE = (
     Field("w", _WINDOW, "window, bytes; 0: not started"),
     Field("w0", _WINDOW, "window of the round before the last"),
-    Field("w1", _WINDOW, "window of the last round"),
+    Field("w1", Q(47, 0, signed=False), "window of the last round, 32 bits; first PSN, 15"),
     Field(
         "round",
         Q(47, 0, signed=False),
@@ -116,14 +138,14 @@ STATE = (
     Field("previous", Fmt.RTT, "least RTT of the block before"),
     Field(
         "rounds",
-        Q(32, 0, signed=False),
+        Q(47, 0, signed=False),
         "rounds of which `least` is the least, 8 bits; ticks by which T is lifted, 8; rounds since "
-        "the last slip, 8; 256ths of a gap by which this one slips, 8",
+        "the last slip, 8; 256ths of a gap by which this one slips, 8; T of a young flow's aim, 15",
     ),
     Field("mean", Q(33, 0, signed=False), "RTTs of the present mean: sum, 28 bits, and how many"),
     Field("least", _SUM, "least sum of 16 RTTs"),
     Field("last", Fmt.RTT, "RTT of the last acknowledgement, 0: there was none"),
-    Field("change", Q(_TURN_BITS, 0), "what it was above that before, limited"),
+    Field("change", Q(TURN_BITS, 0), "what it was above that before, limited"),
     Field("zigzag", _ZIGZAG, "mean zigzag"),
 )
 WINDOWED = True
@@ -152,36 +174,32 @@ _PAIR_AHEAD = _ROUND - 2
 _MEAN_AT = 28
 _MEAN = 16
 _SUM_MAX = _SUM.max
-# Of `round`.
-_PSN_BITS = 24
-_LOW_BITS = 10
-_PSN_MASK = (1 << _PSN_BITS) - 1
-_LOW_MASK = ((1 << _LOW_BITS) - 1) << _PSN_BITS
-_HALF_LOW = 1 << (_LOW_BITS - 1)
-_SINKS_AT = 34
-_SINKS = 2
-_SINKS_MASK = 3 << _SINKS_AT
-_JOLTS_AT = 36
-_JOLTS_BITS = 5
-_JOLT = 4
-_JOLTS_MASK = ((1 << _JOLTS_BITS) - 1) << _JOLTS_AT
-_BLOCK_AT = 41
-_BLOCK_MASK = 63 << _BLOCK_AT
-_BLOCK = 8
-_LONG_BLOCK = 32
-_WITHIN = (_BLOCK - 1) << _BLOCK_AT  # a place in a block of 8
-_CALM = _WITHIN + (1 << _SINKS_AT)  # what may be there with neither noise nor jitter
-_NEWS = _BLOCK_MASK + _JOLTS_MASK + _SINKS_MASK + _LOW_MASK - _CALM
 # Of `rounds`.
 _LIFT_AT = 8
 _SLIPS_AT = 16
 _SLOWER_AT = 24
-_TURN_MAX = (1 << _TURN_BITS) - 1
+_SLOWER_MASK = 255 << _SLOWER_AT
+_REACH_AT = 32
+_REACH_MAX = _REACH.max
+# Of `w1`.
+_FIRST_AT = 32
+_AGE_BITS = 15
 _IDLE = 27962027  # 5/3, with 24 fraction bits
 _RAMP = (838861, 2516582, 7549747, _ONE)  # .05, .15, .45, 1
 _HALF_PSN = 1 << 23
 _NEAR = 1 << 25
 _BYTES_MAX = (1 << 24) - 1
+
+
+def _kept(word: int, place: int) -> int:
+    """What a word has from a bit on, at its place."""
+    return (word >> place) << place
+
+
+def _ages(p: Record, s: Record, e: Record) -> None:
+    """A flow that has sent enough is young no more."""
+    if wrap(e.seq - (s.w1 >> _FIRST_AT), _AGE_BITS) >= p.young:
+        s.rounds = wrap(s.rounds, _REACH_AT)
 
 
 def _aim(p: Record, w: int, bdp: int, t: int) -> int:
@@ -193,11 +211,11 @@ def _aim(p: Record, w: int, bdp: int, t: int) -> int:
 
 def _begin(p: Record, s: Record, e: Record) -> None:
     """A new round; jitter's blocks outlast it."""
-    s.round = ((s.round >> _PSN_BITS) << _PSN_BITS) + e.next
-    if wrap(s.round >> _JOLTS_AT, _JOLTS_BITS) < p.jitter:
+    s.round = ((s.round >> PSN_BITS) << PSN_BITS) + e.next
+    if wrap(s.round >> JOLTS_AT, JOLTS_BITS) < p.jitter:
         s.current = _NONE
         s.previous = _NONE
-        s.round = wrap(s.round, _BLOCK_AT)
+        s.round = wrap(s.round, BLOCK_AT)
 
 
 def _beyond(p: Record, q: int) -> int:
@@ -234,44 +252,6 @@ def _goes_on(s: Record, count: int) -> bool:
         return False
     s.tally = max(s.tally - _HALF * _AHEAD, 0)
     return True
-
-
-def _turn(s: Record, change: int) -> int:
-    """Follow the RTT's turns; its zigzag."""
-    before = s.change
-    change = clamp(change, -_TURN_MAX, _TURN_MAX)
-    s.change = change
-    both = max(min(change, -before) if before < 0 else min(-change, before), 0)
-    s.zigzag = ((s.zigzag * 255) >> 8) + both
-    return both
-
-
-def _startled(p: Record, s: Record, e: Record, last: int, base: int, both: int) -> None:
-    """An RTT after a sign of noise or jitter, with one, or at the end of a block."""
-    status = s.round & (_JOLTS_MASK + _SINKS_MASK)
-    block = s.round & _BLOCK_MASK
-    settled = status >> _JOLTS_AT < p.jitter
-    if block >= _BLOCK << _BLOCK_AT and (settled or block >= _LONG_BLOCK << _BLOCK_AT):
-        s.previous = s.current
-        s.current = e.rtt
-        block = 0
-    else:
-        s.current = min(s.current, e.rtt)
-    fell = (s.round & _LOW_MASK) - base
-    if fell != 0:
-        fell = (fell & _LOW_MASK) >> _PSN_BITS
-        sinks = status & _SINKS_MASK
-        if fell < _HALF_LOW and last - e.rtt > 2 * fell and sinks < _SINKS << _SINKS_AT:
-            status = status + (1 << _SINKS_AT)
-    if status >= 1 << _JOLTS_AT:
-        status = status - (1 << _JOLTS_AT)
-    if both == _TURN_MAX:
-        jolted = min((status >> _JOLTS_AT) + _JOLT + 1, (1 << _JOLTS_BITS) - 1)
-        status = (jolted << _JOLTS_AT) + (status & _SINKS_MASK)
-    if p.jitter == 0 and status < 1 << _JOLTS_AT:
-        status = status + (1 << _JOLTS_AT)  # never calm
-    block = min(block, _LONG_BLOCK << _BLOCK_AT) + (1 << _BLOCK_AT)
-    s.round = block + status + base + wrap(s.round, _PSN_BITS)
 
 
 def _average(s: Record, rtt: int) -> None:
@@ -368,7 +348,7 @@ def _round(
     qs: int,
 ) -> tuple[int, int]:
     """If the packet was sent in the round, it ends: the window, and the part of the slip."""
-    ahead = wrap(e.seq - s.round, _PSN_BITS)
+    ahead = wrap(e.seq - s.round, PSN_BITS)
     if ahead == 0 or ahead >= _HALF_PSN:
         return w, slower
     ramp = e.mtu << 8
@@ -379,13 +359,14 @@ def _round(
         s.tally = s.tally + _HALF * _AHEAD
     if 2 * after < 3 * e.mtu << 8:
         s.tally = s.tally + (_PAIR_AHEAD - _HALF) * _AHEAD
-    s.w0 = s.w1
-    s.w1 = after
+    s.w0 = wrap(s.w1, _FIRST_AT)
+    s.w1 = _kept(s.w1, _FIRST_AT) + after
     watched = _watch(p, s, after, bdp, t)
     slips = _slip(p, s, e)
-    s.rounds = slips + watched
+    s.rounds = _kept(s.rounds, _REACH_AT) + slips + watched
+    _ages(p, s, e)
     _begin(p, s, e)
-    return after, s.rounds >> _SLOWER_AT
+    return after, wrap(s.rounds >> _SLOWER_AT, _COUNT_BITS)
 
 
 def _begun(p: Record, s: Record, e: Record) -> None:
@@ -393,15 +374,17 @@ def _begun(p: Record, s: Record, e: Record) -> None:
     first = max(bytes_over(e.init_rate, clamp(e.base, _T_MIN, _NONE)), 1)
     s.w = first
     s.w0 = first
-    s.w1 = first
+    s.w1 = (wrap(e.seq, _AGE_BITS) << _FIRST_AT) + first
+    ahead = max(p.reach - e.base, 0)
+    s.rounds = min(p.reach + ahead, _REACH_MAX) << _REACH_AT
     s.least = _SUM_MAX
     s.current = e.rtt
     s.previous = _NONE
     s.last = e.rtt
-    base = wrap(e.base, _LOW_BITS) << _PSN_BITS
-    s.round = (1 << _BLOCK_AT) + base + wrap(e.seq - 1, _PSN_BITS)
+    base = wrap(e.base, LOW_BITS) << PSN_BITS
+    s.round = (1 << BLOCK_AT) + base + wrap(e.seq - 1, PSN_BITS)
     if p.jitter == 0:
-        s.round = s.round + (1 << _JOLTS_AT)
+        s.round = s.round + (1 << JOLTS_AT)
 
 
 def _seldom(
@@ -415,9 +398,9 @@ def _seldom(
     if e.bytes > 2 * e.mtu:
         weight = _COALESCED
     count = _note(s, weight, _grown(q) < qs)
-    slower = s.rounds >> _SLOWER_AT
+    slower = wrap(s.rounds >> _SLOWER_AT, _COUNT_BITS)
     least = min(s.current, s.previous)
-    if wrap(s.round >> _JOLTS_AT, _JOLTS_BITS) >= p.jitter:
+    if wrap(s.round >> JOLTS_AT, JOLTS_BITS) >= p.jitter:
         least = rtt
     if much or (count >= _ROUND and not _goes_on(s, count)):
         w, slower = _round(p, s, e, w, slower, count, least, bdp, t, qs)
@@ -436,7 +419,7 @@ def _decided(p: Record, s: Record, e: Record, rtt: int, t: int) -> tuple[int, in
     bdp = max(bytes_over(e.max_rate, t), 1)
     lowest = (e.min_rate * t) >> 16  # more than a window can be is more than `bdp`
     q = (rtt - t) << 8
-    qs = _aim(p, s.w, bdp, t)
+    qs = _aim(p, s.w, bdp, max(t, s.rounds >> _REACH_AT))
     packet = e.mtu << 8
     if s.w < packet:
         _average(s, e.rtt)
@@ -444,9 +427,10 @@ def _decided(p: Record, s: Record, e: Record, rtt: int, t: int) -> tuple[int, in
         held = clamp(_below_packet(p, rtt, s.w, t, qs, packet), lowest, bdp)
         s.w = max(held, 1)
         s.w0 = held
-        s.w1 = held
+        s.w1 = _kept(s.w1, _FIRST_AT) + held
         s.tally = _PAIR_AHEAD * _AHEAD
-        s.rounds = wrap(s.rounds, _SLOWER_AT)
+        s.rounds = _kept(s.rounds, _REACH_AT) + wrap(s.rounds, _SLOWER_AT)
+        _ages(p, s, e)
         _begin(p, s, e)
     elif _beyond(p, q) <= qs and e.bytes <= e.mtu and s.tally < (_ROUND - 1) * _TOLD:
         _average(s, e.rtt)
@@ -457,10 +441,10 @@ def _decided(p: Record, s: Record, e: Record, rtt: int, t: int) -> tuple[int, in
         share = rounded(e.bytes * _share(p, t, qs - q), 16)
         held = clamp(s.w + scale(share, p.g), lowest, bdp)
         s.w = max(held, 1)
-        if s.rounds < 1 << _SLOWER_AT:
+        if s.rounds & _SLOWER_MASK == 0:
             rate = rate_over(held, clamp(rtt, t, t + p.stretch))
             return max(min(rate, e.max_rate), e.min_rate), max(held, 1 << 8) >> 8
-        slower = s.rounds >> _SLOWER_AT
+        slower = wrap(s.rounds >> _SLOWER_AT, _COUNT_BITS)
     else:
         _average(s, e.rtt)
         held, slower = _seldom(p, s, e, rtt, bdp, lowest, t, qs)
@@ -480,21 +464,21 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
         _begun(p, s, e)
     else:
         last = s.last
-        base = wrap(e.base, _LOW_BITS) << _PSN_BITS
-        both = _turn(s, e.rtt - last)
+        base = wrap(e.base, LOW_BITS) << PSN_BITS
+        both = turn(s, e.rtt - last)
         s.last = e.rtt
-        if both < _TURN_MAX and s.round & _NEWS == base:
+        if both < TURN_MAX and s.round & NEWS == base:
             s.current = min(s.current, e.rtt)
-            s.round = (s.round & (_CALM + _LOW_MASK + _PSN_MASK)) + (1 << _BLOCK_AT)
+            s.round = (s.round & (CALM + LOW_MASK + PSN_MASK)) + (1 << BLOCK_AT)
             rate, window = _decided(p, s, e, e.rtt, max(e.base + lift, _T_MIN))
             return rate, window
-        _startled(p, s, e, last, base, both)
+        startled(p, s, e, last, base, both)
     t = e.base + lift
-    if s.round & (_SINKS << _SINKS_AT) > 0 and s.zigzag > p.gate:
+    if s.round & (SINKS << SINKS_AT) > 0 and s.zigzag > p.gate:
         t = t + ((s.zigzag * p.noise) >> 16)
     t = max(t, _T_MIN)
     rtt = e.rtt
-    if wrap(s.round >> _JOLTS_AT, _JOLTS_BITS) >= p.jitter:
+    if wrap(s.round >> JOLTS_AT, JOLTS_BITS) >= p.jitter:
         rtt = max(min(s.current, s.previous) - p.allow, t)
     rate, window = _decided(p, s, e, rtt, t)
     return rate, window

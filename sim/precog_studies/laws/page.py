@@ -10,7 +10,8 @@ _TOP = """# Laws: lockstep against HPCC, Swift and θ-PowerTCP
 Made by `{command}` from commit {commit}; do not edit. For machines: `{record}`.
 
 `{ours}` runs as cards run it, in the integers of `precog_models/laws/lockstep.py`, with one
-parameter set; so do Swift and θ-PowerTCP. HPCC has telemetry, in floats. All have the same seeds:
+parameter set; so do Swift and θ-PowerTCP. HPCC has telemetry, in floats. It and lockstep are told
+the largest base RTT of the network: HPCC's T, lockstep's `reach`. All have the same seeds:
 mean and half width of the 95 % interval. RTTs are one a round trip, those of long flows each
 packet's of the second half. Percentiles of fat trees are of all seeds' flows together; their
 interval is that of the seeds' own values. What was tried on the way is in `laws_tried.md`.

@@ -57,9 +57,12 @@ def _begin(s: State, e: Words, jitter: bool) -> None:
 
 
 def lockstep(p: Words, s: State, e: Words) -> Result:
-    """research/law.md, section 1, and the six additions of the file's docstring."""
+    """research/law.md, section 1, and the seven additions of the file's docstring."""
     s = dict(s)
-    watched, lift, rounds, slower = int(s["rounds"]).to_bytes(4, "little")
+    reach, parts = divmod(int(s["rounds"]), 1 << 32)
+    watched, lift, rounds, slower = parts.to_bytes(4, "little")
+    first, w1 = divmod(int(s["w1"]), 1 << 32)
+    s["w1"] = w1 / 256
     sinks, jitter = _heard(p, s, e)
     noise = math.floor(p["noise"] * s["zigzag"]) if sinks and s["zigzag"] > p["gate"] else 0
     base, link = e["base"] + lift + noise, e["max_rate"]
@@ -71,6 +74,8 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
         s["w"] = s["w0"] = s["w1"] = e["init_rate"] * base
         level = idle = ahead = count = 0
         _refer(s, e["seq"] - 1)
+        first = int(e["seq"])
+        reach = p["reach"] + max(p["reach"] - e["base"], 0)
         s |= {"least": _NO_SUM}
         s |= {"current": e["rtt"], "previous": _NONE}
     s["mean"] += e["rtt"] + (1 << 28)
@@ -81,7 +86,8 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
         rtt = worst = max(worst - p["allow"], base)
     q = rtt - base
     rho = max(s["w"] / bdp, 2**-24)
-    aim = min(p["s"] * rho**-0.5, p["cap"]) * base
+    aim = min(p["s"] * rho**-0.5, p["cap"]) * max(base, reach)
+    old = (e["seq"] - first) % (1 << 15) >= p["young"]
     high = 2 * aim + p["slack"]
     near = _near((s["w"], e["mtu"]))
     if s["w"] < e["mtu"]:
@@ -90,6 +96,7 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
         s["w0"] = s["w1"] = held = s["w"]
         level = idle = slower = 0
         ahead = count = 14
+        reach *= not old
         _begin(s, e, jitter)
     else:
         near = min(near, _near((q, 0.6 * aim), (q, high)))
@@ -130,6 +137,7 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
             near = min(near, _near((w, 8 * e["mtu"]), (2 * w, 3 * e["mtu"])))
             idle, ahead = 0, 14 if 2 * w < 3 * e["mtu"] else 8 if w < 8 * e["mtu"] else 0
             count = ahead
+            reach *= not old
             _begin(s, e, jitter)
         if q <= high:
             s["w"] += p["g"] * min(e["bytes"], s["w"]) * max(aim - q, p["floor"]) / base
@@ -137,7 +145,9 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
         held = s["w"]
         if q > high:
             held = min(held, max(s["w0"] * (base + aim) / rtt, least))
-    s["rounds"] = int.from_bytes((watched, int(lift), rounds, int(slower)), "little")
+    parts = int.from_bytes((watched, int(lift), rounds, int(slower)), "little")
+    s["rounds"] = int(reach) << 32 | parts
+    s["w1"] = first % (1 << 15) << 32 | round(s["w1"] * 256)
     s["tally"] = count << 14 | ahead << 10 | level << 8 | idle
     time = min(max(rtt, base), base + p["stretch"])
     rate = min(max(held / time, e["min_rate"]), link)

@@ -59,7 +59,7 @@ def test_one_event_like_the_formulas(name: str, preset: str, seed: int) -> None:
     made = compiled(name)
     ticks = made.law.integers(preset, 1000)
     if name == "lockstep":
-        ticks |= {"watch": 4}  # a trace is short
+        ticks |= {"watch": 4, "reach": 12_000, "young": 1500}  # a trace is short
     ways = ThreeWays(made, ticks)
     formats = {one.name: one.format.frac_bits for one in made.law.parameters}
     fields = {one.name: one.format.frac_bits for one in made.law.state}
@@ -85,6 +85,7 @@ def test_one_event_like_the_formulas(name: str, preset: str, seed: int) -> None:
         slack = error * max(w, state["w"], 100)
         assert abs(w - after["w"]) <= 2**-6 + slack, (event, before)
         assert abs(window - want_window) <= 1 + slack
+        assert int(row.get("rounds", 0)) >> 32 == int(after.get("rounds", 0)) >> 32
         lift, after_lift = (int(one.get("rounds", 0)) >> 8 & 255 for one in (row, after))
         assert abs(lift - after_lift) <= 1
         assert abs(_real(rate, 24) - want_rate) <= 2**-20 + error * max(want_rate, 1e-2)

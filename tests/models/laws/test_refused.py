@@ -193,6 +193,12 @@ def test_the_message(body: str, message: str, tmp_path: Path) -> None:
         ("TABLE = ", "TABLE = 1 / 0 + ", "file must run: ZeroDivisionError"),
         ('"", 0.5, "a gain"', '"s", 0.5, "a gain"', "unit of parameter gain must be"),
         ('"a table", 4', '"a table", 0', "parameter table must have both length and made"),
+        (
+            '"a gain")',
+            '"a gain", fact="base")',
+            "fact of parameter gain must be ''",
+        ),
+        ('"a gain")', '"a gain", fact="network_base")', "unit of parameter gain must be 'us'"),
     ],
 )
 def test_declarations(old: str, new: str, message: str, tmp_path: Path) -> None:

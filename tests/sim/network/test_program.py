@@ -9,6 +9,7 @@ import pytest
 from precog_models.laws.compiler.golden import Golden
 from precog_models.laws.compiler.load import load
 from precog_sim.network import Fixed, Hpcc, Mixed, Programmed, SimulationError, incast, run
+from precog_sim.network.congestion import LinkFacts
 from precog_sim.network.program import program
 from precog_spec.contract import Fmt
 from precog_spec.engine.events import EVENT_FIELDS, Kind
@@ -212,3 +213,11 @@ def test_a_card_s_pid_has_no_table_of_gains() -> None:
     assert result.finished
     assert np.isnan(result.gains).all()
     assert np.isnan(result.target_us).all()
+
+
+def test_a_law_of_cards_is_told_facts_of_the_network_unless_the_user_tells_others() -> None:
+    network = LinkFacts(1e8, 1e11, 12_240.0, 1000, whole_bps=False)
+    for values, reach in (({}, 12_240), ({"reach": 5.0}, 5000)):
+        told = Programmed(module="lockstep", values=values).setup(network)
+        assert told.parameters["reach"] == reach
+    assert load("lockstep").integers("default", 1000)["reach"] == 0

@@ -20,7 +20,7 @@ from .foreign import run_file
 __all__ = ["Law", "Source", "law_names", "load", "source_of"]
 
 _HOME = Path(__file__).parents[1]
-_NOT_LAWS = ("__init__", "language", "library")
+_NOT_LAWS = ("__init__", "language", "library", "lockstep_signs")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _STATE_MOST = ROW_WORDS - len(ROW_OUTPUTS)
 _RECORDS = ["p", "s", "e"]
@@ -73,6 +73,11 @@ class Law:
             raise ValueError(f"preset of {self.name} must be one of {names}, not {preset!r}")
         values = self.presets[preset].values if preset in self.presets else {}
         return integers(self.parameters, {**values, **changes}, tick_ps)
+
+    def facts(self, network_base_us: float) -> dict[str, float]:
+        """Parameters that are facts of a network, with their values."""
+        known = {"network_base": network_base_us}
+        return {one.name: known[one.fact] for one in self.parameters if one.fact}
 
 
 def law_names() -> list[str]:
