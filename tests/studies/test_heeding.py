@@ -2,6 +2,7 @@
 
 import random
 from copy import deepcopy
+from dataclasses import replace
 from ipaddress import ip_address
 from types import SimpleNamespace
 from typing import cast
@@ -15,7 +16,7 @@ from precog_models.forecast.starts import CROWDED
 from precog_net.workloads import Traffic
 from precog_sim.network import Result
 from precog_studies.prediction.__main__ import _arms
-from precog_studies.prediction.arms import ARMS, FALSE, HOSTS, WITHOUT_MODEL
+from precog_studies.prediction.arms import ARMS, EARLIER, FALSE, HOSTS, WITHOUT_MODEL
 from precog_studies.prediction.cases import closed_loop
 from precog_studies.prediction.page import page
 from precog_studies.prediction.starts.heeding import Hosts
@@ -158,13 +159,15 @@ def test_a_run_is_that_of_what_its_hosts_heed() -> None:
     assert (np.array(false.scenario.hints.guesses) == np.where(believed, drawn, 0)).all()
 
 
-def test_trials_of_earlier_runs_are_in_the_run_and_stay_as_they_are() -> None:
+def test_trials_of_earlier_runs_are_in_the_run_and_stay_as_they_are(volume: int) -> None:
+    """Four runs before are enough for every host to have seen crowded starts."""
+    runs = 4 if volume < 2 else EARLIER
     assert hosts_after("rounds", ARMS["tree_cold"])._trials == {}
-    told = hosts_after("rounds", ARMS["tree_fleet"])
+    told = hosts_after("rounds", replace(ARMS["tree_fleet"], earlier=runs))
     assert told._trials == {}
     assert told._trials[1].lent(ip_address("10.0.0.1")) > 8
-    assert hosts_after("rounds", ARMS["tree_warm"])._trials
-    arm = ARMS["tree_warm"]
+    arm = replace(ARMS["tree_warm"], earlier=runs)
+    assert len(hosts_after("rounds", arm)._trials) == 64
     hosts = hosts_after("services", arm)
     before = deepcopy(hosts)
     result, traffic, moving = closed_loop("services", arm, 3001, predictors()["tree"], hosts)
