@@ -4,10 +4,9 @@ import random
 from dataclasses import replace
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
-from tests.sim.network.blank import blank
+from tests.sim.network.blank import blank, called
 
 from precog_sim.network import (
     Answers,
@@ -109,22 +108,22 @@ def test_laws_live_with_it(seed: int) -> None:
 _SLOTS = 1 << 12
 
 
-@numba.njit
+@called
 def _waits(net: Any, row: int, prompt: bool, now: int) -> bool:
     return waits(net, 0, row, prompt, now)
 
 
-@numba.njit
+@called
 def _timer(net: Any, row: int, now: int) -> int:
     return answer_timer(net, row, now)
 
 
-@numba.njit
+@called
 def _put(net: Any, row: int, t: int) -> None:
     schedule(net, row, t)
 
 
-@numba.njit
+@called
 def _next(net: Any) -> int:
     return pop(net, 1 << 62)
 

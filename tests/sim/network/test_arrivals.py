@@ -2,10 +2,9 @@
 
 import heapq
 
-import numba
 import numpy as np
 import pytest
-from tests.sim.network.blank import blank
+from tests.sim.network.blank import blank, called
 
 from precog_sim.network.arrivals import BUCKETS, SPARE, arrivals_bits, gather, take
 from precog_sim.network.control import Cfg, Ctl
@@ -21,17 +20,17 @@ _SENDERS = 3
 _PORTS = 4
 
 
-@numba.njit
+@called
 def _schedule(net: Net, row: int, t: int) -> None:
     schedule(net, row, t)
 
 
-@numba.njit
+@called
 def _gather(net: Net, run: Net, parity: int, base: int) -> None:
     gather(net, run, 0, parity, base)
 
 
-@numba.njit
+@called
 def _take(net: Net, until: int) -> int:
     return take(net, until)
 

@@ -3,10 +3,9 @@
 import random
 import struct
 
-import numba
 import numpy as np
 import pytest
-from tests.sim.network.blank import blank
+from tests.sim.network.blank import blank, called
 
 from precog_sim.network import Fixed, Flow, Record, Scenario, fat_tree, run
 from precog_sim.network.control import Cfg
@@ -17,7 +16,7 @@ from precog_sim.network.tables import flow_table, route_tables, udp_ports
 _M = 0xFFFFFFFF
 
 
-@numba.njit
+@called
 def _route(net: Net, node: int, f: int, answer: bool) -> int:
     return route(net, node, f, answer)
 

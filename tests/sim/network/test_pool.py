@@ -1,8 +1,7 @@
 """Records of packets: none is lost or had twice, however they gather."""
 
-import numba
 import numpy as np
-from tests.sim.network.blank import blank
+from tests.sim.network.blank import blank, called
 
 from precog_sim.network.control import Cfg, Ctl, Err
 from precog_sim.network.net import Net
@@ -11,12 +10,12 @@ from precog_sim.network.pool import Stock, allocate, free, give_back, stock_word
 _FIRST, _PACKETS = 40, 10_000
 
 
-@numba.njit
+@called
 def _allocate(net: Net) -> int:
     return allocate(net)
 
 
-@numba.njit
+@called
 def _free(net: Net, row: int) -> None:
     free(net, row)
     give_back(net)

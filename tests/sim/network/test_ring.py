@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-import numba
 import numpy as np
+from tests.sim.network.blank import called
 
 from precog_sim.network import Fixed, Flow, Record, Scenario, star
 from precog_sim.network.host import pick
@@ -16,12 +16,12 @@ _FLOWS = 500
 _NEVER = 1 << 62
 
 
-@numba.njit
+@called
 def _add(net: Net, f: int) -> None:
     add_flow(net, f)
 
 
-@numba.njit
+@called
 def _pick(net: Net, q: int, now: int) -> tuple[int, int]:
     f, due = pick(net, q, now)
     if f >= 0:

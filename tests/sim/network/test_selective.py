@@ -5,10 +5,9 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
-from tests.sim.network.blank import blank
+from tests.sim.network.blank import blank, called
 
 from precog_sim.network import (
     Failure,
@@ -102,25 +101,25 @@ def test_it_repeats_what_was_lost_and_little_else(timing: str, seed: int) -> Non
     assert 1 <= sent["selective"] < 1.5
 
 
-@numba.njit
+@called
 def _arrives(net: Any, seq: int, size: int, row: int) -> None:
     accept(net, 0, seq, size)
     says(net, 0, seq, row)
 
 
-@numba.njit
+@called
 def _answered(net: Any, row: int, seq: int) -> bool:
     acked = net.flow[0, FlowCol.ACKED]
     net.flow[0, FlowCol.ACKED] = max(acked, seq)
     return learn(net, 0, acked, row)
 
 
-@numba.njit
+@called
 def _lost(net: Any) -> bool:
     return any_lost(net, 0)
 
 
-@numba.njit
+@called
 def _times_out(net: Any) -> None:
     all_lost(net, 0)
 

@@ -1,9 +1,8 @@
 """When a packet leaves a switch at once, without a place in its queue."""
 
-import numba
 import numpy as np
 import pytest
-from tests.sim.network.blank import blank
+from tests.sim.network.blank import blank, called
 
 from precog_sim.network.control import Cfg
 from precog_sim.network.layout import PortCol, PrioCol, SwitchCol
@@ -13,7 +12,7 @@ from precog_sim.network.switch import leaves_at_once
 _IN, _OUT, _SIZE, _NOW = 0, 1, 1000, 5_000_000
 
 
-@numba.njit
+@called
 def _leaves(net: Net) -> bool:
     return leaves_at_once(net, _IN, 0, _OUT, _SIZE, _NOW)
 

@@ -2,10 +2,9 @@
 
 import heapq
 
-import numba
 import numpy as np
 import pytest
-from tests.sim.network.blank import blank
+from tests.sim.network.blank import blank, called
 
 from precog_sim.network.control import Cfg, Ctl
 from precog_sim.network.layout import Kind, PortCol, Rec
@@ -18,22 +17,22 @@ _HORIZON_PS = _SLOTS << _BITS
 _NEVER = 1 << 62
 
 
-@numba.njit
+@called
 def _schedule(net: Net, row: int, t: int) -> None:
     schedule(net, row, t)
 
 
-@numba.njit
+@called
 def _cancel(net: Net, row: int) -> None:
     cancel(net, row)
 
 
-@numba.njit
+@called
 def _pop(net: Net, until: int) -> int:
     return pop(net, until)
 
 
-@numba.njit
+@called
 def _soonest(net: Net) -> int:
     return soonest(net)
 
