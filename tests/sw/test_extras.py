@@ -54,11 +54,14 @@ for arguments in json.loads(sys.argv[1]):
     said.seek(0)
     print(json.dumps([status, said.read()]), file=out, flush=True)
 """
-#: As ``python -m NAME --help`` of each, in a copy of a process that has the large libraries.
+#: As ``python -m NAME --help`` of each, in a copy of a process that has the large libraries and
+#: none of the packages of programs: those look at how they are started.
 _PROGRAMS = """
-import json, os, runpy, sys
+import gc, json, os, runpy, sys
 import numba, numpy, typer
-import precog_host.device
+import rich.progress
+import precog_host.emulator.device, precog_models.nic
+gc.freeze()
 for name in json.loads(sys.argv[1]):
     child = os.fork()
     if not child:
@@ -66,8 +69,19 @@ for name in json.loads(sys.argv[1]):
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
         sys.argv = ["-m", "--help"]
-        runpy.run_module(name, run_name="__main__", alter_sys=True)
-        sys.exit()
+        code = 0
+        try:
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
+        except SystemExit as error:
+            code = error.code
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+            code = 1
+        if isinstance(code, str):
+            code = print(code, file=sys.stderr) or 1
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code or 0)  # what a copy inherits takes long to take down
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     print(json.dumps([status, open("said").read()]), flush=True)
 """
