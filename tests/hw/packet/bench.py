@@ -1,11 +1,15 @@
 """Frames in and out of packet streams, beat by beat, with idles and back-pressure."""
 
+import os
 import random
 from collections.abc import Sequence
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from amaranth.hdl import Elaboratable
 from amaranth.sim import Simulator
+
+from precog_sim.rtl.verilate import WAVES
 
 __all__ = ["Sent", "beats", "receive_frames", "run", "send_frames"]
 
@@ -88,18 +92,53 @@ async def receive_frames(
     return frames
 
 
-def run(dut: Elaboratable, *benches: Any, background: Sequence[Any] = (), cycles: int) -> None:
-    """Simulate until all `benches` end; a design that hangs fails after `cycles`."""
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-8)
-    for bench in benches:
-        simulator.add_testbench(bench)
-    for bench in background:
-        simulator.add_testbench(bench, background=True)
+class _Prepared:
+    """A simulator whose benches are given before each run: it is elaborated and compiled once."""
 
-    async def watchdog(ctx: Any) -> None:
-        await ctx.delay(1e-8 * cycles)
-        raise AssertionError(f"the design hangs: no end after {cycles} cycles")
+    def __init__(self, dut: Elaboratable, benches: int, background: int) -> None:
+        self._simulator = Simulator(dut)
+        self._simulator.add_clock(1e-8)
+        self._benches: Sequence[Any] = ()
+        self._cycles = 0
+        self._has_run = False
+        for n in range(benches + background):
+            self._simulator.add_testbench(partial(self._bench, n), background=n >= benches)
+        self._simulator.add_testbench(self._watchdog, background=True)
 
-    simulator.add_testbench(watchdog, background=True)
-    simulator.run()
+    async def _bench(self, n: int, ctx: Any) -> None:
+        await self._benches[n](ctx)
+
+    async def _watchdog(self, ctx: Any) -> None:
+        await ctx.delay(1e-8 * self._cycles)
+        raise AssertionError(f"the design hangs: no end after {self._cycles} cycles")
+
+    def run(self, benches: Sequence[Any], cycles: int) -> None:
+        """From the reset."""
+        self._benches, self._cycles = benches, cycles
+        if self._has_run:
+            self._simulator.reset()
+        self._has_run = True
+        self._simulator.run()
+
+
+_prepared = lru_cache(maxsize=16)(_Prepared)
+
+
+def run(
+    dut: Elaboratable,
+    *benches: Any,
+    background: Sequence[Any] = (),
+    cycles: int,
+    again: bool = False,
+) -> None:
+    """Simulate until all `benches` end; a design that hangs fails after `cycles`.
+
+    `again`: this object is simulated often, by other tests too.
+    """
+    often = again and not os.environ.get(WAVES)  # of each run a waveform
+    prepared = (_prepared if often else _Prepared)(dut, len(benches), len(background))
+    try:
+        prepared.run([*benches, *background], cycles)
+    except BaseException:
+        _prepared.cache_clear()  # benches may have stopped anywhere
+        raise

@@ -3,6 +3,7 @@
 
 import random
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from precog_spec.frames.headers import BTH, IPV4, IPV6, UDP
 from .bench import Sent, beats, receive_frames, run, send_frames
 from .edits import CASES, behind_udp, command, edited, random_command
 
+pytestmark = pytest.mark.xdist_group("editor")
 BOTH = pytest.mark.parametrize("direction", list(Direction))
 LATENCY = 5  # cycles from the beat that is taken to the same beat offered
 RELAXED = {Direction.TX: LATENCY + 1, Direction.RX: LATENCY}  # without a slice; queues are longer
@@ -44,6 +46,12 @@ def kinds(direction: Direction) -> tuple[Edit, ...]:
     return tuple(e for e in Edit if e is not (Edit.REMOVE, Edit.INSERT)[direction])
 
 
+@cache
+def editor(width: int, direction: Direction, relaxed: bool, dscp: bool) -> Editor:
+    """One object of each kind, so that it is elaborated once for all tests of it."""
+    return Editor(width, direction, relaxed=relaxed, dscp=dscp)
+
+
 def exchange(
     width: int,
     direction: Direction,
@@ -57,7 +65,7 @@ def exchange(
     dscp: bool = True,
 ) -> list[Sent]:
     """The frames that come out of an editor; after them nothing comes and nothing is left."""
-    dut = Editor(width, direction, relaxed=relaxed, dscp=dscp)
+    dut = editor(width, direction, relaxed, dscp)
     rng = random.Random(seed)
     count = len(wanted(pairs))
     frames: list[Sent] = []
@@ -83,7 +91,7 @@ def exchange(
             assert not valid, "nothing more must come"
 
     size = sum(8 * len(frame.data) // width + SHIM.size + 1 for frame, _ in pairs)
-    run(dut, source, commands, sink, cycles=200 + 12 * size)
+    run(dut, source, commands, sink, cycles=200 + 12 * size, again=True)
     return frames
 
 
@@ -240,7 +248,7 @@ def flow(
     width: int, direction: Direction, pairs: Sequence[Pair], *, relaxed: bool = False
 ) -> tuple[list[int], list[int]]:
     """Cycles in which a beat goes in and in which one comes out, when nobody hesitates."""
-    dut = Editor(width, direction, relaxed=relaxed, dscp=True)
+    dut = editor(width, direction, relaxed, True)
     inward, outward = [], []
     payloads = [beat for frame, _ in pairs for beat in beats(frame, width)]
     expected = sum(len(beats(frame, width)) for frame in wanted(pairs))
@@ -272,7 +280,8 @@ def flow(
                 outward.append(cycle)
             cycle += 1
 
-    run(dut, source, commands, watch, cycles=200 + 3 * len(payloads) + 10 * len(pairs))
+    most = 200 + 3 * len(payloads) + 10 * len(pairs)
+    run(dut, source, commands, watch, cycles=most, again=True)
     return inward, outward
 
 
