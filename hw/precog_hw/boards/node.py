@@ -7,8 +7,8 @@
     UART ─► [bridge] ─► NIC s_axil
 
 With one port, the network's, what arrives for the host goes back to the network as it came: the
-NIC sees both directions. Decisions and forecasts are taken and lead nowhere: what comes of them is
-inside of the NIC. Streams of grants, requests and quotas are not served; wire mode has none.
+NIC sees both directions. Decisions and forecasts are taken and not used here: the NIC itself acts
+on them. Streams of grants, requests and quotas are not served; with wire mode they are inside.
 """
 
 from dataclasses import replace
