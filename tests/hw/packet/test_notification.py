@@ -4,6 +4,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cache
 from typing import Any, NamedTuple
 
 import pytest
@@ -27,6 +28,7 @@ from precog_spec.frames.headers import IPV4, IPV6, UDP, Ecn
 from .bench import Sent, receive_frames, run
 from .parsed import parsed_fields
 
+pytestmark = pytest.mark.xdist_group("notification")
 SLOTS = 16
 EVENTS = ("sent", "limited", "unknown", "busy")
 NOW = 0x123456789A
@@ -101,6 +103,12 @@ def replay(
     return Outcome(expected, frames)
 
 
+@cache
+def point(width: int) -> NotificationPoint:
+    """One object, so that it is elaborated once for all tests of this width."""
+    return NotificationPoint(width, SLOTS)
+
+
 def notify(
     requests: Sequence[Request],
     qps: QpTable,
@@ -111,7 +119,7 @@ def notify(
     held_cycles: int = 0,
 ) -> Outcome:
     """The gateware; nothing leaves it for the first `held_cycles`."""
-    dut = NotificationPoint(width, SLOTS)
+    dut = point(width)
     cycle = 0
     events: dict[int, list[str]] = {}
     asked: list[int] = []
@@ -167,7 +175,7 @@ def notify(
         while True:
             frames.extend(await receive_frames(ctx, dut.o, width, 1, rng, stall))
 
-    run(dut, bench, background=[sink], cycles=20_000)
+    run(dut, bench, background=[sink], cycles=20_000, again=True)
     assert {(frame.error, frame.time, frame.tag) for frame in frames} <= {(False, NOW, 0)}
     found = [events.pop(at + CnpLimiter.LATENCY, [None]) for at in asked]
     assert not events, "a strobe without a request"
