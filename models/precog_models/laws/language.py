@@ -85,7 +85,7 @@ class Parameter:
         A table's integers from the other parameters' integers; tables only.
     fact : str, optional
         What of the network it is: "network_base", the largest base RTT of a path. Simulations tell
-        it, an operator may; the default stands where nobody does.
+        it, an operator may; the default stands where neither does.
     """
 
     name: str

@@ -42,7 +42,7 @@ Coalescing. What a receiver holds back is in flight, too: acknowledgements of mo
     counts as four, for a round is to end at last, and gives no packet to a step of the ramp.
 Youth. A rack's T and qs are small; flows of other pods, whose qs are larger, leave its flows little
     of a link. A flow that has sent less than `young` packets aims as if its T were not below
-    `reach`, the largest base RTT of the network, but above by as much. 0: nobody told it.
+    `reach`, the largest base RTT of the network, but above by as much. 0: it is not known.
 
 Windows have 8 fraction bits; s and cap are parts of T. The constants were found in floats, on
 incasts of 5 to 200 senders and on 2, 32 and 256 long flows over one 100 Gb/s switch. Those of
