@@ -49,12 +49,12 @@ _FEW = 10  # four packets
 
 PARAMETERS = (
     *_LOCKSTEP_PARAMETERS,
-    Parameter("part", FACTOR, "", 0.75, "half of the window at a cut or a start, in fair shares"),
+    Parameter("part", FACTOR, "", 1.0, "half of the window at a cut or a start, in fair shares"),
     Parameter("heeded", _LEVEL, "", 2, "least binary logarithm of N that is heeded"),
     Parameter("deepest", _LEVEL, "", 4, "greatest one; more counts as this"),
     Parameter("sign", Fmt.RTT, "us", 8.0, "queueing delay that agrees with a word"),
-    Parameter("rest", Fmt.RTT, "us", 0.5, "queueing delay of an idle link"),
-    Parameter("fair", FACTOR, "", 0.5, "half of the window after a cut, in fair shares"),
+    Parameter("rest", Fmt.RTT, "us", 1.0, "queueing delay of an idle link"),
+    Parameter("fair", FACTOR, "", 0.75, "half of the window after a cut, in fair shares"),
     Parameter("more", FACTOR, "", 0.3, "what it gains at least, part of W"),
     Parameter("few", _COUNT, "", 2, "as many, for a window of less than four packets"),
     Parameter("idle", _COUNT, "", 4, "acknowledgements that find the link idle; 0: none do"),

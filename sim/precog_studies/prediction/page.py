@@ -15,9 +15,9 @@ Made by `{command}` from commit {commit}; do not edit. For machines: `{record}`.
 What can a sender be told that its own RTTs do not show? How many flows share the receiver's link.
 The receiver counts the flows that have announced more than {least} KB that are still to come, and
 says the number's binary logarithm, rounded up, on each ACK: the level, 4 bits. The law
-`lockstep_hints` cuts its window to 1.5 fair shares where a level of 2 or more and a queue of its
+`lockstep_hints` cuts its window to 2 fair shares where a level of 2 or more and a queue of its
 own agree; it ends the cut when it finds the link idle. A flow that believes a level at its start
-begins with 1.5 fair shares; the receiver's first word replaces the belief. A level is heeded only
+begins with 2 fair shares; the receiver's first word replaces the belief. A level is heeded only
 by a sender that has at most half as many such flows of its own: else its own link holds them
 back. A window of less than a packet rises at an idle link without a cut, too. No prediction has a
 part in that, and the all-to-all gains by nothing else.
@@ -34,7 +34,7 @@ What was tried on the way is in [its own page](prediction_tried.md).
 """
 _DEFINED = """
 * `first_echo`: no more than 16 KB in flight until 16 KB have been acknowledged.
-* A cut is never deeper than 1.5 / 16 of the link; what a receiver that lies can take is the rest.
+* A cut is never deeper than 2 / 16 of the link; what a receiver that lies can take is the rest.
 * `prior`: the level of a flow's class, the median in three runs of other seeds. It needs a class
   that the sender knows: a service, a collective.
 * `persistence`, `ar`, `tree`, `lstm`: a NIC's own forecast from its last 8 starts to the
