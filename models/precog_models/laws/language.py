@@ -106,9 +106,9 @@ class Parameter:
         if self.fact not in _FACTS:
             facts = ", ".join(repr(fact) for fact in _FACTS)
             raise ValueError(f"fact of parameter {self.name} must be {facts}, not {self.fact!r}")
-        if self.unit != _FACTS[self.fact] and self.fact:
-            unit = _FACTS[self.fact]
-            raise ValueError(f"unit of parameter {self.name} must be {unit!r}, not {self.unit!r}")
+        wanted = _FACTS[self.fact]
+        if self.fact and self.unit != wanted:
+            raise ValueError(f"unit of parameter {self.name} must be {wanted!r}, not {self.unit!r}")
 
     def integer(self, value: float, tick_ps: int) -> int:
         """The format's integer.

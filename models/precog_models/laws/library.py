@@ -2,7 +2,7 @@
 
 from .language import align, fraction, reciprocal, zeros
 
-__all__ = ["bytes_over", "periods", "quotient", "rate_over", "since"]
+__all__ = ["bytes_over", "periods", "quotient", "rate_over", "since", "upper"]
 
 _TIME_MASK = (1 << 40) - 1
 _TIME_HALF = 1 << 39
@@ -11,6 +11,11 @@ _MOST_PERIODS = (1 << _PERIOD_BITS) - 1
 _DROP = 4
 _WINDOW_MAX = (1 << 32) - 1
 _ROUND = 32
+
+
+def upper(word: int, place: int) -> int:
+    """What `word` has from the bit `place` on, at its place."""
+    return (word >> place) << place
 
 
 def since(then: int, now: int) -> int:

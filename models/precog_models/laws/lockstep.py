@@ -66,7 +66,7 @@ from .language import (
     wrap,
     zeros,
 )
-from .library import bytes_over, rate_over
+from .library import bytes_over, rate_over, upper
 from .lockstep_signs import (
     BLOCK_AT,
     CALM,
@@ -92,7 +92,8 @@ _SMALL = Q(16, 8, signed=False)
 _COUNT = Q(8, 0, signed=False)
 _SUM = Q(28, 0, signed=False)
 _LIFT = Q(8, 0, signed=False)
-_REACH = Q(15, 0, signed=False)
+_AGE_BITS = 15
+_AGE = Q(_AGE_BITS, 0, signed=False)
 _ZIGZAG = Q(10, 8, signed=False)  # a mean of 1023 at most
 _REFERENCE_US = 4.177  # base RTT of the network in which s and cap were found
 
@@ -115,7 +116,7 @@ PARAMETERS = (
     Parameter("gate", _ZIGZAG, "us", 0.045, "mean zigzag above which time stamps are noisy"),
     Parameter("noise", Q(8, 8, signed=False), "", 2.7, "lift of T then, in mean zigzags"),
     Parameter("reach", Fmt.RTT, "us", 0.0, "largest base RTT of the network", fact="network_base"),
-    Parameter("young", _REACH, "", 1024, "packets that a flow sends while it is young"),
+    Parameter("young", _AGE, "", 1024, "packets that a flow sends while it is young"),
 )
 STATE = (
     Field("w", _WINDOW, "window, bytes; 0: not started"),
@@ -180,20 +181,14 @@ _SLIPS_AT = 16
 _SLOWER_AT = 24
 _SLOWER_MASK = 255 << _SLOWER_AT
 _REACH_AT = 32
-_REACH_MAX = _REACH.max
+_REACH_MAX = (1 << 15) - 1
 # Of `w1`.
 _FIRST_AT = 32
-_AGE_BITS = 15
 _IDLE = 27962027  # 5/3, with 24 fraction bits
 _RAMP = (838861, 2516582, 7549747, _ONE)  # .05, .15, .45, 1
 _HALF_PSN = 1 << 23
 _NEAR = 1 << 25
 _BYTES_MAX = (1 << 24) - 1
-
-
-def _kept(word: int, place: int) -> int:
-    """What a word has from a bit on, at its place."""
-    return (word >> place) << place
 
 
 def _ages(p: Record, s: Record, e: Record) -> None:
@@ -211,7 +206,7 @@ def _aim(p: Record, w: int, bdp: int, t: int) -> int:
 
 def _begin(p: Record, s: Record, e: Record) -> None:
     """A new round; jitter's blocks outlast it."""
-    s.round = ((s.round >> PSN_BITS) << PSN_BITS) + e.next
+    s.round = upper(s.round, PSN_BITS) + e.next
     if wrap(s.round >> JOLTS_AT, JOLTS_BITS) < p.jitter:
         s.current = _NONE
         s.previous = _NONE
@@ -360,10 +355,10 @@ def _round(
     if 2 * after < 3 * e.mtu << 8:
         s.tally = s.tally + (_PAIR_AHEAD - _HALF) * _AHEAD
     s.w0 = wrap(s.w1, _FIRST_AT)
-    s.w1 = _kept(s.w1, _FIRST_AT) + after
+    s.w1 = upper(s.w1, _FIRST_AT) + after
     watched = _watch(p, s, after, bdp, t)
     slips = _slip(p, s, e)
-    s.rounds = _kept(s.rounds, _REACH_AT) + slips + watched
+    s.rounds = upper(s.rounds, _REACH_AT) + slips + watched
     _ages(p, s, e)
     _begin(p, s, e)
     return after, wrap(s.rounds >> _SLOWER_AT, _COUNT_BITS)
@@ -427,9 +422,9 @@ def _decided(p: Record, s: Record, e: Record, rtt: int, t: int) -> tuple[int, in
         held = clamp(_below_packet(p, rtt, s.w, t, qs, packet), lowest, bdp)
         s.w = max(held, 1)
         s.w0 = held
-        s.w1 = _kept(s.w1, _FIRST_AT) + held
+        s.w1 = upper(s.w1, _FIRST_AT) + held
         s.tally = _PAIR_AHEAD * _AHEAD
-        s.rounds = _kept(s.rounds, _REACH_AT) + wrap(s.rounds, _SLOWER_AT)
+        s.rounds = upper(s.rounds, _REACH_AT) + wrap(s.rounds, _SLOWER_AT)
         _ages(p, s, e)
         _begin(p, s, e)
     elif _beyond(p, q) <= qs and e.bytes <= e.mtu and s.tally < (_ROUND - 1) * _TOLD:

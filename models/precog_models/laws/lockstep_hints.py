@@ -23,7 +23,7 @@ link is found idle.
 """
 
 from .language import FACTOR, Field, Fmt, Parameter, Q, Record, clamp, scale, wrap
-from .library import bytes_over, rate_over
+from .library import bytes_over, rate_over, upper
 from .lockstep import PARAMETERS as _LOCKSTEP_PARAMETERS
 from .lockstep import STATE as _LOCKSTEP_STATE
 from .lockstep import WINDOWED
@@ -146,7 +146,7 @@ def on_score(p: Record, s: Record, e: Record) -> tuple[int, int]:
     if e.senders == wrap(s.word >> _LEVEL_AT, _LEVEL_BITS):
         return e.rate, e.window
     believed = s.word >> _BELIEVED_AT
-    s.word = ((s.word >> _CUT_AT) << _CUT_AT) + wrap(s.word, _PSN_BITS)
+    s.word = upper(s.word, _CUT_AT) + wrap(s.word, _PSN_BITS)
     s.word = s.word + (e.senders << _LEVEL_AT) + (e.senders << _TOLD_AT)
     rate, window = e.rate, e.window
     if e.held > 0:
