@@ -50,6 +50,18 @@ def test_the_golden_engine_is_near_the_simulators_own_law() -> None:
     assert means[0] == pytest.approx(means[1], rel=0.05)
 
 
+@pytest.mark.parametrize(("values", "reach"), [({}, 12_240), ({"reach": 5.0}, 5000)])
+def test_a_device_s_law_is_told_the_largest_base_rtt(
+    values: dict[str, float], reach: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Device.open("emu:law_cores=1") as device:
+        assert device.law is not None
+        told: list[int] = []
+        monkeypatch.setattr(device.law, "load", lambda _, given, slot: told.append(given["reach"]))
+        EngineSetup("lockstep", values=values).apply(device, 0, 12.24)
+    assert told == [reach]
+
+
 @pytest.mark.cosim
 @pytest.mark.xdist_group("law_engine")
 @pytest.mark.parametrize("law", ["lockstep", "timely", "dcqcn"])

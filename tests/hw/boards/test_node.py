@@ -1,5 +1,6 @@
 """The node takes what its NIC tells, so that nothing in the NIC waits for it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,21 +9,19 @@ from amaranth.sim import Simulator
 
 from precog_hw.boards.node import Node
 from precog_hw.nic import PrecogNic
-from precog_spec.config import NicConfig
+from precog_spec.config import PRESETS
 
-WHOLE = NicConfig(
-    qps=4,
-    sets=2,
-    lanes=4,
-    columns=1,
-    steps=3,
-    width=64,
+#: A board's preset with wire mode and forecasts, which a `micro` core excludes.
+WHOLE = replace(
+    PRESETS["ecp5-45"],
+    laws=True,
+    ipv6=True,
+    micro=False,
     grants=True,
     profile=True,
     forecast=True,
     receiver=True,
     wire=128,
-    relaxed=True,
 )
 
 
