@@ -6,20 +6,26 @@
         W = 2 part BDP / 2**senders, or that of the start if `senders` is less than `heeded`
     An acknowledgement that met a queue of more than `sign`:
         W = min(W, 2 part BDP / 2**senders)
-    A round trip later, each `idle` acknowledgements in a row that met less than `rest`:
+    A round trip later, each `idle` acknowledgements in a row that met less than `rest`, or less
+    than `calm` where W is 2 fair BDP / 2**senders or more:
         W = max(2 fair BDP / 2**senders, W (1 + more)), up to BDP / 2
+    W of less than a packet:
+        W = max(W, min(kept BDP / 2**senders, packet))
 
 Two signs must agree, a word and a queue of one's own, or a word and a belief: a false word of an
 idle link cuts nothing. The queue of an incast is longer than `sign`, 2 base round trips, at once;
 that of a few starts or of a collective is not. A false belief costs a round trip: the first word
 ends it. A belief ends with the first acknowledgement a round trip later, too: that one alone raises
 W if it met an idle link.
+A window of less than its share rises to it as soon as the link has room; a larger one has had its
+share, so that it waits for an idle link. Else windows rise and fall by turns, and the link idles.
 The link is found idle where a word was false, and where the others have ended. A window of less
 than four packets hears so seldom that `few` acknowledgements are enough: each is a round trip
 later than the one before. Less than one packet needs no cut: lockstep adds so little to it in a
-round trip that the end of an all-to-all would wait for it. Levels below `heeded` are left to
-lockstep. A receiver's lie can take down to `2 part BDP / 2**deepest`, from its senders, until the
-link is found idle.
+round trip that the end of an all-to-all would wait for it. Larger windows leave such a flow less
+than its share, so that an incast's end would wait for it, too: it keeps the half. Levels below
+`heeded` are left to lockstep. A receiver's lie can take down to `2 part BDP / 2**deepest`, from its
+senders, until the link is found idle.
 """
 
 from .language import FACTOR, Field, Fmt, Parameter, Q, Record, clamp, scale, wrap
@@ -53,9 +59,12 @@ PARAMETERS = (
     Parameter("heeded", _LEVEL, "", 2, "least binary logarithm of N that is heeded"),
     Parameter("deepest", _LEVEL, "", 4, "greatest one; more counts as this"),
     Parameter("sign", Fmt.RTT, "us", 8.0, "queueing delay that agrees with a word"),
-    Parameter("rest", Fmt.RTT, "us", 1.0, "queueing delay of an idle link"),
+    Parameter("rest", Fmt.RTT, "us", 2.0, "queueing delay of a link with room for a fair share"),
+    Parameter("calm", Fmt.RTT, "us", 0.1, "queueing delay of an idle link"),
     Parameter("fair", FACTOR, "", 0.75, "half of the window after a cut, in fair shares"),
+    Parameter("finest", _LEVEL, "", 6, "greatest level of those shares; more counts as this"),
     Parameter("more", FACTOR, "", 0.3, "what it gains at least, part of W"),
+    Parameter("kept", FACTOR, "", 0.5, "fair shares that a window of less than a packet keeps"),
     Parameter("few", _COUNT, "", 2, "as many, for a window of less than four packets"),
     Parameter("idle", _COUNT, "", 4, "acknowledgements that find the link idle; 0: none do"),
 )
@@ -85,8 +94,47 @@ def _limited(s: Record, e: Record, share: int, rate: int, window: int) -> tuple[
     return min(rate, rate_over(share, t)), min(window, max(share >> 8, 1))
 
 
-def _raised(p: Record, s: Record, e: Record, share: int, rate: int, window: int) -> tuple[int, int]:
-    """The link is idle."""
+def _keep(p: Record, s: Record, e: Record, level: int, rate: int, window: int) -> tuple[int, int]:
+    """A window of less than a packet keeps a part of its fair share."""
+    t = clamp(e.base, _T_MIN, _T_MAX)
+    least = min(scale(bytes_over(e.max_rate, t), p.kept) >> level, e.mtu << _ONE)
+    if s.w >= least:
+        return rate, window
+    s.w = least
+    return max(rate, min(rate_over(least, t), e.max_rate)), max(window, least >> 8, 1)
+
+
+def _idle(p: Record, s: Record, e: Record) -> int:
+    """How many acknowledgements in a row must meet an idle link, a round trip after a cut; or 0."""
+    if s.w >= e.mtu << _ONE:
+        ahead = wrap(e.seq - s.word, _PSN_BITS)
+        if wrap(s.word >> _CUT_AT, 1) == 0 or ahead == 0 or ahead >= _HALF_PSN:
+            return 0
+    if s.w < e.mtu << _FEW:
+        return min(p.idle, p.few)
+    return p.idle
+
+
+def _rise(
+    p: Record, s: Record, e: Record, level: int, queue: int, rate: int, window: int
+) -> tuple[int, int]:
+    """The end of a cut, by steps, as long as the link is idle.
+
+    The bit of a belief is above the count: a belief's first one is enough, and clears it.
+    """
+    enough = _idle(p, s, e)
+    if enough == 0:
+        return rate, window
+    share = _share(p, e, p.fair, min(max(level, p.heeded), p.finest))
+    limit = p.rest
+    if s.w >= share:
+        limit = p.calm
+    idles = min((s.word >> _IDLES_AT) + 1, _IDLES_MAX)
+    if queue >= limit:
+        idles = 0
+    s.word = (idles << _IDLES_AT) + wrap(s.word, _IDLES_AT)
+    if idles < enough:
+        return rate, window
     t = clamp(e.base, _T_MIN, _T_MAX)
     most = bytes_over(e.max_rate, t) >> 1
     w = min(max(share, s.w + scale(s.w, p.more)), most)
@@ -95,27 +143,6 @@ def _raised(p: Record, s: Record, e: Record, share: int, rate: int, window: int)
     if w < most:
         s.word = s.word + (1 << _CUT_AT)
     return max(rate, min(rate_over(s.w, t), e.max_rate)), max(window, s.w >> 8)
-
-
-def _idle(p: Record, s: Record, e: Record, queue: int) -> int:
-    """Above 0 if enough acknowledgements in a row met an idle link; a round trip after a cut.
-
-    The bit of a belief is above their count: a belief's first one is enough, and clears it.
-    """
-    enough = p.idle
-    if s.w < e.mtu << _FEW:
-        enough = min(enough, p.few)
-    if enough == 0:
-        return 0
-    if s.w >= e.mtu << _ONE:
-        ahead = wrap(e.seq - s.word, _PSN_BITS)
-        if wrap(s.word >> _CUT_AT, 1) == 0 or ahead == 0 or ahead >= _HALF_PSN:
-            return 0
-    idles = min((s.word >> _IDLES_AT) + 1, _IDLES_MAX)
-    if queue >= p.rest:
-        idles = 0
-    s.word = (idles << _IDLES_AT) + wrap(s.word, _IDLES_AT)
-    return idles + 1 - enough
 
 
 def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
@@ -134,10 +161,9 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
             s.word = s.word + (1 << _BELIEVED_AT)
         rate, window = _limited(s, e, share, rate, window)
         return rate, window
-    idle = _idle(p, s, e, queue)
-    if idle > 0:
-        share = _share(p, e, p.fair, min(max(level, p.heeded), p.deepest))
-        rate, window = _raised(p, s, e, share, rate, window)
+    if level >= p.heeded and s.w < e.mtu << _ONE:
+        rate, window = _keep(p, s, e, level, rate, window)
+    rate, window = _rise(p, s, e, level, queue, rate, window)
     return rate, window
 
 

@@ -72,7 +72,7 @@ class Cfg(IntEnum):
     AHEAD = 58  # buckets from the present that the memory is asked for
     SLOT_MASK = 59  # buckets of the wheel, a power of two, less one
     HINT_ECHO = 60  # acknowledgements bring the receiver's level
-    HINT_LEAST = 61  # bytes left above which a flow counts
+    HINT_LEAST = 61  # bytes of a flow above which it counts
     HINT_FIRST = 62  # bytes in flight, until as many have been acknowledged; 0: no limit
     HINT_TABLE_PS = 63  # for how long levels are believed; 0: there is no table
     HINT_STALE_PS = 64

@@ -30,7 +30,7 @@ class Hints:
         hears of it (`on_score`, ``e.senders``) when it rises, and when it falls below all that its
         flow was told in the last `hold_us`.
     least : int
-        A flow counts while the bytes that it announces and has not sent are more than these.
+        A flow that announces more bytes than these counts until all of them have come.
     first : int
         Bytes in flight until as many have been acknowledged, whatever a flow's law says; 0: no
         limit.

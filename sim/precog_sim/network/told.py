@@ -40,7 +40,7 @@ def count_inbound(net: Net, f: int, row: int, now: int) -> None:
     """A packet of `f` has come; its acknowledgement in `row` gets the level that is said."""
     host = net.flow[f, FlowCol.DST]
     left = net.flow[f, FlowCol.SIZE] - net.flow[f, FlowCol.EXPECTED]
-    counts = int(left > net.cfg[Cfg.HINT_LEAST])
+    counts = int(left > 0 and net.flow[f, FlowCol.SIZE] > net.cfg[Cfg.HINT_LEAST])
     net.inbound[host, InboundCol.COUNT] += counts - net.told[f, HintCol.COUNTED]
     net.told[f, HintCol.COUNTED] = counts
     level = _level(net.inbound[host, InboundCol.COUNT])
@@ -85,9 +85,9 @@ def hear_level(net: Net, f: int, level: int, now: int) -> None:
 
 @inlined
 def count_own(net: Net, f: int) -> None:
-    """Count `f` at its sender while much of it is not acknowledged."""
+    """Count `f` at its sender until all of it is acknowledged, unless it is short."""
     left = net.flow[f, FlowCol.SIZE] - net.flow[f, FlowCol.ACKED]
-    counts = int(left > net.cfg[Cfg.HINT_LEAST])
+    counts = int(left > 0 and net.flow[f, FlowCol.SIZE] > net.cfg[Cfg.HINT_LEAST])
     net.inbound[net.flow[f, FlowCol.SRC], InboundCol.OWN] += counts - net.told[f, HintCol.OWN]
     net.told[f, HintCol.OWN] = counts
 

@@ -14,7 +14,7 @@ from precog_net.workloads import Traffic
 
 __all__ = ["LEAST", "inverted", "prior", "scrambled", "tagged", "truth"]
 
-#: A flow counts while it has more bytes left, as `Hints.least`.
+#: A flow that has more bytes counts, as `Hints.least`.
 LEAST = 30_000
 _PS_PER_BYTE = 80.0  # at 100 Gb/s
 _AHEAD_PS = 10_000_000
@@ -56,7 +56,7 @@ def truth(traffic: Traffic) -> tuple[int, ...]:
     spans = {}
     for host, flows in by_receiver.items():
         starts = [int(traffic.start_ps[f]) for f in flows]
-        until = _counted_until(starts, [int(traffic.size[f]) - LEAST for f in flows])
+        until = _counted_until(starts, [int(traffic.size[f]) for f in flows])
         spans[host] = np.array(starts), np.array(until)
     for f in range(len(traffic)):
         if traffic.waits[f] or int(traffic.dst[f]) not in spans:

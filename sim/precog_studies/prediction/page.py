@@ -13,14 +13,16 @@ _TOP = """# Predictions of a receiver's load, in the closed loop
 Made by `{command}` from commit {commit}; do not edit. For machines: `{record}`.
 
 What can a sender be told that its own RTTs do not show? How many flows share the receiver's link.
-The receiver counts the flows that have announced more than {least} KB that are still to come, and
-says the number's binary logarithm, rounded up, on each ACK: the level, 4 bits. The law
+The receiver counts the flows that have announced more than {least} KB until all of them have come,
+and says the number's binary logarithm, rounded up, on each ACK: the level, 4 bits. The law
 `lockstep_hints` cuts its window to 2 fair shares where a level of 2 or more and a queue of its
-own agree; it ends the cut when it finds the link idle. A flow that believes a level at its start
-begins with 2 fair shares; the receiver's first word replaces the belief. A level is heeded only
-by a sender that has at most half as many such flows of its own: else its own link holds them
-back. A window of less than a packet rises at an idle link without a cut, too. No prediction has a
-part in that, and the all-to-all gains by nothing else.
+own agree. It ends the cut by steps: up to 1.5 shares when it finds a short queue, beyond when it
+finds the link idle. A window of less than a packet keeps half a fair share, whatever queue it
+meets. A flow that believes a level at its start begins with 2 fair shares; the receiver's first
+word replaces the belief. A level is heeded only by a sender that has at most half as many such
+flows of its own: else its own link holds them back. A window of less than a packet rises at an
+idle link without a cut, too. No prediction has a part in that, and the all-to-all gains by nothing
+else.
 
 The arms differ in who knows what, and when. Each has the seeds of `off`, lockstep without any
 prediction. A cell is the figure, and in brackets its ratio to `off` with the 95 % interval:

@@ -192,6 +192,45 @@ def test_an_idle_link_ends_a_cut() -> None:
     assert abs(window - 1.5 * _BDP / 4) <= 1
 
 
+@pytest.mark.parametrize(
+    ("word", "queue", "rises"),
+    [(2, 1900, True), (2, 2100, False), (4, 90, True), (4, 110, False)],
+)
+def test_a_window_of_its_share_waits_for_an_idle_link(word: int, queue: int, rises: bool) -> None:
+    """A cut by a level of 4 leaves less than the share of a level of 2, more than its own."""
+    ways, rate, window = _started()
+    rate, cut = _told(ways, rate, window, 4)
+    rate, window = _told(ways, rate, cut, word)
+    for k in range(60, 64):
+        event = _ack(k, _BASE + queue)
+        rate, window = ways.event(Kind.ACK, **event, rate=rate, window=window)[:2]
+    wanted = max(1.5 * _BDP / (1 << word), 1.3 * cut)
+    assert (window == pytest.approx(wanted, rel=0.05)) == rises
+    assert rises or window < 1.1 * cut
+
+
+@pytest.mark.parametrize(
+    ("senders", "kept", "least"),
+    [(6, 0.5, _BDP / 128), (5, 0.25, _BDP / 128), (6, 0.0, None), (1, 0.5, None)],
+)
+def test_less_than_a_packet_keeps_a_part_of_its_share(
+    senders: int, kept: float, least: float | None
+) -> None:
+    """However long the queue is. Lockstep alone has an eighth of a packet at such a one."""
+    made = compiled("lockstep_hints")
+    ways = ThreeWays(made, made.law.integers("default", 1000, kept=kept))
+    queue = 90_000
+    rate, window = ways.event(Kind.ACK, **_ack(1, _BASE + queue), rate=_LINK, window=0)[:2]
+    rate, window = _told(ways, rate, window, senders)
+    for k in range(2, 300):
+        event = _ack(k, _BASE + queue)
+        rate, window = ways.event(Kind.ACK, **event, rate=rate, window=window)[:2]
+    if least is None:
+        assert window < 150
+    else:
+        assert abs(window - least) <= 1
+
+
 def test_a_held_word_is_not_heeded() -> None:
     ways, rate, window = _started()
     assert _told(ways, rate, window, 15, held=1) == (rate, window)

@@ -55,10 +55,23 @@ def test_flows_hear_the_binary_logarithm_rounded_up(senders: int, level: int) ->
 
 
 def test_a_law_hears_of_changes_alone() -> None:
-    """All flows end at once, so the level rises to 3 and falls when they have little left."""
+    """All flows end at once: the level rises to 3, and falls with the last packets."""
     changes = [told // 100 for told in _last(_run(Hints(echo=True, least=50_000)))]
     assert max(changes) <= 6
-    assert min(changes) >= 2
+    assert min(changes) >= 1
+
+
+def test_a_flow_counts_until_all_of_it_has_come() -> None:
+    """One that has little left has as much of a share as before."""
+    flows = (Flow(1, 0, 4 * _SIZE), *(Flow(k, 0, _SIZE) for k in (2, 3, 4)))
+    made = Scenario("ends", star(5), flows, hints=Hints(echo=True, least=_SIZE - 1))
+    result = run(made, replace(_HEARS, start_gbps=10.0), seed=0)
+    told = result.sample_predicted_us[result.sample_flow == 0] % 100
+    others = result.fct_us[1:].min()
+    assert (told[:1] <= 2).all()
+    assert told[-1] == 0
+    at = result.sample_t_us[result.sample_flow == 0]
+    assert (told[(at > 0.5 * others) & (at < others)] == 2).all()
 
 
 def test_a_word_that_goes_up_and_down_is_heard_seldom() -> None:
