@@ -1,6 +1,6 @@
 """Advice that comes too late is none: the decision does not wait for it."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -24,13 +24,14 @@ class AdviceDeadline(wiring.Component):
     flying : int
         Most samples whose advice may be outstanding.
     advice : StructLayout
-        What it passes on, with a bit `late` in it.
+        What it passes on, with bits `valid` and `late` in it.
 
     Members
     -------
     i : In(stream.Signature(advice))
     o : Out(stream.Signature(advice))
-        As many as samples, in order; with `late` instead of advice that has not come in time.
+        As many as samples, in order; with `late`, and not `valid`, where advice has not come in
+        time.
     cycles : In(16)
         How long `o.ready` may wait; 0: for ever.
     owing : Out(1)
@@ -62,7 +63,9 @@ class AdviceDeadline(wiring.Component):
         m.d.comb += [
             self.owing.eq(owed != 0),
             self.o.valid.eq(late | (self.i.valid & ~self.owing)),
-            self.o.payload.eq(Mux(late, 0, self.i.payload.as_value())),
+            # The rest of late advice means nothing: it is not in the way of the sums that follow.
+            self.o.payload.eq(self.i.payload),
+            self.o.payload.valid.eq(self.i.payload.valid & ~late),
             self.o.payload.late.eq(late),
             self.i.ready.eq(self.owing | (self.o.ready & ~late)),
             gives_up.eq(late & self.o.ready),
