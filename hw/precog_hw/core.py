@@ -39,6 +39,7 @@ from precog_hw.rate.layouts import rate_sample_layout
 from precog_hw.rate.psched import Psched
 from precog_hw.rate.unit import RateUnit
 from precog_hw.stream.queue import Queue
+from precog_hw.stream.through import ThroughQueue
 from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
 
@@ -50,10 +51,12 @@ _SAMPLES = 16  # samples that wait for the feature unit
 class Core(wiring.Component):
     """From a sample to its decision, for all queue pairs.
 
-    Latency: from a sample's transfer to its decision's offer
-    ``1 + feature + (predictor - lead) + head + rate``: 1 + 10 + 23 + 4 + 16 = 54 cycles with 64
-    lanes, 4 columns, one input and up to 256 queue pairs; 60 with a window. The prediction is there
-    after 38. All that holds if the predictor is free and the queue pair's context is of the model.
+    Latency: from a sample's transfer to its prediction
+    ``feature + (predictor - lead) + head``: 10 + 20 + 4 = 34 cycles with 64 lanes, 4 columns, one
+    input and up to 256 queue pairs. The decision is there ``rate`` = 16 cycles after it, and after
+    the rate unit's preparation: ``feature + 1 + prepare + rate`` = 10 + 1 + 24 + 16 = 51, and 57
+    with a window. All that holds if the predictor is free and the queue pair's context is of the
+    model.
     Decisions of programs take the engine's time longer, those that a score may move `Psched`'s.
     Throughput: the slower of the predictor's and the rate unit's.
     Cost: 7 + 3 + 2 multipliers and the predictor; `LawStage`, `Psched`.
@@ -114,11 +117,6 @@ class Core(wiring.Component):
     others
         The ports of `Predictor`'s model store and, with `config.ecc`, of its scrubber, with its
         names.
-
-    Raises
-    ------
-    ValueError
-        The feature unit promises its features later than the engine needs them.
     """
 
     i_sample: stream.Interface
@@ -132,21 +130,19 @@ class Core(wiring.Component):
     def __init__(self, config: NicConfig) -> None:
         self._config = config
         self._predictor = Predictor(config)
-        self._feature = Feature(config)
-        lead = self._predictor.X_LEAD
-        if lead < Feature.LEAD:
-            raise ValueError(f"lead must be at least {Feature.LEAD} cycles, not {lead!r}")
+        self._feature = Feature(config, lead=self._predictor.x_lead)
         #: Cycles from a sample's transfer to its prediction's offer.
+        begins = 2 if config.relaxed else 0  # in the samples' queue
         self.prediction_latency = (
-            1
-            + config.relaxed
+            begins
             + self._feature.latency
             + self._predictor.latency
-            - Feature.LEAD
+            - self._predictor.x_lead
             + RttHead.latency
         )
         #: Cycles from a sample's transfer to its decision's offer, without a window.
-        self.latency = self.prediction_latency + RateUnit.LATENCY
+        prepared = begins + self._feature.latency + 1 + config.relaxed + RateUnit.PREPARE
+        self.latency = max(self.prediction_latency, prepared) + RateUnit.LATENCY
         #: Cycles that a window adds.
         self.window_latency = RateUnit.WINDOW_LATENCY
         self._forecaster = Forecaster(config) if config.forecast else None
@@ -185,7 +181,9 @@ class Core(wiring.Component):
 
     def _parts(self, m: Module) -> Parts:
         config, block = self._config, self._config.relaxed
-        m.submodules.samples = samples = Queue(SAMPLE, _SAMPLES, block=block)
+        # A sample that finds nothing before it begins in its own cycle.
+        samples = Queue(SAMPLE, _SAMPLES, block=True) if block else ThroughQueue(SAMPLE, _SAMPLES)
+        m.submodules.samples = samples
         m.submodules.feature = self._feature
         m.submodules.predictor = self._predictor
         m.submodules.head = head = RttHead(dsp=config.dsp)
@@ -220,7 +218,7 @@ class Core(wiring.Component):
         m, feature, head, laws = parts.m, parts.feature, parts.head, parts.laws
         measuring = ~feature.idle | feature.i.valid | feature.clear.valid
         answering = ~head.i.ready | head.i.valid
-        queues = [parts.samples, parts.srtts, parts.measured]
+        queues: list[Queue | ThroughQueue] = [parts.samples, parts.srtts, parts.measured]
         if laws is not None:
             queues.append(laws.raws)
         moving = Cat(_moves(queue) for queue in queues).any()
@@ -243,6 +241,6 @@ class Core(wiring.Component):
             ]
 
 
-def _moves(queue: Queue) -> Value:
+def _moves(queue: Queue | ThroughQueue) -> Value:
     """Something enters or leaves a queue, or could."""
     return queue.i.valid | (queue.o.valid & queue.o.ready)

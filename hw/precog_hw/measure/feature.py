@@ -42,13 +42,15 @@ class Feature(wiring.Component):
     Parameters
     ----------
     config : NicConfig
+    lead : int
+        Cycles by which the feature is announced, at most `latency` - 2.
 
     Members
     -------
     i : In(stream.Signature(measured_layout(config)))
     o : Out(stream.Signature(feature_layout(config)))
     o_lead : Out(stream.Signature(qp_bits))
-        The queue pair whose feature `o` will offer at the latest `LEAD` cycles after this transfer.
+        The queue pair whose feature `o` will offer at the latest `lead` cycles after this transfer.
     cancel : In(1)
         In the cycle after a sample's transfer: the sample was none, nothing comes of it.
     idle : Out(1)
@@ -59,9 +61,12 @@ class Feature(wiring.Component):
         Weight of a new sample, UQ0.16.
     base_window : In(32)
         See `BaseRtt`.
-    """
 
-    LEAD = 3
+    Raises
+    ------
+    ValueError
+        `lead` is out of range.
+    """
 
     i: stream.Interface
     o: stream.Interface
@@ -72,8 +77,10 @@ class Feature(wiring.Component):
     sigma: Signal
     base_window: Signal
 
-    def __init__(self, config: NicConfig) -> None:
-        self._config = config
+    def __init__(self, config: NicConfig, *, lead: int = 4) -> None:
+        self._config, self._lead = config, lead
+        if not 1 <= lead <= self.latency - 2:
+            raise ValueError(f"lead must be in 1..{self.latency - 2} cycles, not {lead!r}")
         super().__init__(
             {
                 "i": In(stream.Signature(measured_layout(config))),
@@ -116,7 +123,7 @@ class Feature(wiring.Component):
             ]
         with m.If(self.o_lead.ready):
             m.d.sync += self.o_lead.valid.eq(0)
-        with m.If(step[self.latency - self.LEAD - 2]):
+        with m.If(step[self.latency - self._lead - 2]):
             m.d.sync += self.o_lead.valid.eq(1)
         with m.If(step[-1]):
             m.d.sync += o.valid.eq(1)

@@ -108,7 +108,7 @@ class CellPipe(wiring.Component):
     flush : In(1)
         Kills `slot` and the slot before it.
     x : In(signed(16))
-        The input of the slot that was given one cycle ago, in X's format.
+        The input of the slot that was given two cycles ago, in X's format.
     load : In(load_layout)
         Writes into the weight memories.
     scrub, scrubbed : In(scrub_layout), Out(answer_layout)
@@ -195,13 +195,13 @@ class CellPipe(wiring.Component):
     def _multiply(self, m: Module, at: _Pipe) -> list[Value]:
         """Stages 0 to 3: the input times weights, shifted to 19 fraction bits of the product.
 
-        What a memory gives and what the shift gives are registered: both end far away.
+        What a memory gives and what the shift gives are registered: both end far away. The input
+        has the multipliers' registers alone: a sample's cycles count from it.
         """
         config, sizes = self._config, Sizes(self._config)
         wx = add_input_weights(m, config, self.load, at.taps)
         shifts = add_shifts(m, config, self.load, at.taps)
         quad = self.slot.group[sizes.sub_bits :]
-        x = [near(m, f"x_{column}", self.x, dsp=config.dsp) for column in range(config.columns)]
         products = []
         for gate in range(GATES):
             m.d.comb += [
@@ -220,7 +220,7 @@ class CellPipe(wiring.Component):
                 m.submodules[f"mult_x_{gate}_{column}"] = mult
                 m.d.comb += [
                     mult.a.eq(Cat(Const(0, 7), weight).as_signed() >> shift),
-                    mult.b.eq(x[column]),
+                    mult.b.eq(self.x),
                 ]
                 products.append(mult.p)
         return products

@@ -45,7 +45,7 @@ class LstmEngine(wiring.Component):
                                           └────────────────────────────────────────────┘
 
     Latency: `latency` cycles from a request's transfer to its response, when the QP's context is of
-    the model and nothing is in the way: 26 with one input and output and 4 columns; 23 from `i_x`.
+    the model and nothing is in the way: 26 with one input and output and 4 columns; 22 from `i_x`.
     Each further input adds ``16 / columns`` cycles, a context of another model T runs. With 4 or 8
     lanes 141, and each further input adds 64.
     Throughput: a sample in ``max((T - 1) * 1024 / lanes, T * I * 16 / columns + 2)`` cycles over
@@ -64,7 +64,7 @@ class LstmEngine(wiring.Component):
     i_req : In(stream of request_layout)
         A sample of a QP and its model.
     i_x : In(stream of X_VECTOR)
-        The sample's inputs, in X's format; must be valid `X_LEAD` cycles after the transfer on
+        The sample's inputs, in X's format; must be valid `x_lead` cycles after the transfer on
         `i_req` and is taken then, not before.
     i_reset : In(stream of qp)
         Forget a QP's inputs.
@@ -81,14 +81,15 @@ class LstmEngine(wiring.Component):
         The bits of this unit's parts (`precog_hw.activity`).
     """
 
-    X_LEAD = 3
-    """Cycles from a request's transfer to that of its inputs, at the earliest."""
-
     latency: int
+    x_lead: int
+    """Cycles from a request's transfer to that of its inputs, at the earliest."""
 
     def __init__(self, config: NicConfig) -> None:
         self._config = config
         sizes = Sizes(config)
+        self._sequencer = Sequencer(config)
+        self.x_lead = self._sequencer.x_lead
         # 128 lanes leave no blocks for the tables' products.
         self._cell = (
             SerialCell(config)
@@ -117,7 +118,7 @@ class LstmEngine(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
-        m.submodules.sequencer = sequencer = Sequencer(config)
+        m.submodules.sequencer = sequencer = self._sequencer
         m.submodules.cell = cell = self._cell
         m.submodules.mac = mac = MacArray(config)
         m.submodules.head = head = self._head

@@ -73,8 +73,9 @@ class LinearHead(wiring.Component):
 
     def __init__(self, config: NicConfig) -> None:
         self._config = config
-        self._tree = config.columns.bit_length() - 1
-        self.latency = self._tree + 4
+        # The sum takes two terms; more are added up before it.
+        self._tree = max(0, config.columns.bit_length() - 2)
+        self.latency = self._tree + 3
         slot = slot_layout(config)
         hidden = data.ArrayLayout(signed(Fmt.H.width), config.columns)
         super().__init__(
@@ -133,18 +134,16 @@ class LinearHead(wiring.Component):
             shift.eq(shifts.data.word_select(beat_1.output[:3], 4)),
             start.eq(Cat(Const(0b100, 3), bias).as_signed() << shift),
         ]
-        product = self._tree_sum(m, products)
+        terms = self._tree_sum(m, products)
         at = 3 + self._tree
         total = Signal(signed(_SUM_BITS), reset_less=True)
         adding, start = delay(beat, at), delay(start, self._tree)
         with m.If(adding.en):
-            m.d.sync += total.eq(Mux(adding.first, start, total) + product)
-        shifted = Signal(signed(_SUM_BITS - 3), reset_less=True)
-        m.d.sync += shifted.eq(total[3:].as_signed() >> delay(shift, at - 1))
+            m.d.sync += total.eq(_sum(Mux(adding.first, start, total), terms))
 
-        result = delay(beat, at + 2)
-        store = delay(beat.en, at + 2, reset=True) & delay(beat, at + 2).last
-        self._store(m, shifted, result, store)
+        result = delay(beat, at + 1)
+        store = delay(beat.en, at + 1, reset=True) & result.last
+        self._store(m, self._limited(m, total, delay(shift, at - 2)), result, store)
         m.d.comb += [self.done.eq(store & result.end), self.done_job.eq(result.job)]
         return m
 
@@ -231,21 +230,35 @@ class LinearHead(wiring.Component):
             products.append(mult.p)
         return products
 
-    def _tree_sum(self, m: Module, terms: list[Signal]) -> Signal:
-        """Their sum, a cycle later for each level of the tree."""
-        while len(terms) > 1:
+    def _tree_sum(self, m: Module, terms: list[Signal]) -> list[Signal]:
+        """Two terms of their sum, or one: a cycle later for each level of the tree."""
+        while len(terms) > 2:
             pairs: list[Signal] = []
             for a, b in zip(terms[0::2], terms[1::2], strict=True):
                 pair = Signal(signed(len(a) + 1), name=f"pair_{len(terms)}_{len(pairs)}")
                 m.d.sync += pair.eq(a + b)
                 pairs.append(pair)
             terms = pairs
-        return terms[0]
+        return terms
 
-    def _store(self, m: Module, shifted: Signal, result: data.View, store: Value) -> None:
-        """Saturates a sum to an output, and keeps it until its job is read."""
-        fits = shifted[15:].all() | ~shifted[15:].any()
-        limit = Cat((~shifted[-1]).replicate(15), shifted[-1])
+    def _limited(self, m: Module, total: Signal, next_shift: Value) -> Value:
+        """The sum, shifted and limited to an output; `next_shift` is the next cycle's.
+
+        Which bits must equal the sign is known before the sum: the limit does not wait for the
+        shift.
+        """
+        sign, above = total[-1], total[3 + 15 : -1]
+        shift, checked = Signal(3, reset_less=True), Signal(len(above), reset_less=True)
+        m.d.sync += [
+            shift.eq(next_shift),
+            checked.eq(Cat(Const(n, 4) >= next_shift for n in range(len(above)))),
+        ]
+        fits = ~((above ^ sign.replicate(len(above))) & checked).any()
+        shifted = total[3:].as_signed() >> shift
+        return Mux(fits, shifted[:16], Cat((~sign).replicate(15), sign))
+
+    def _store(self, m: Module, output: Value, result: data.View, store: Value) -> None:
+        """Keeps an output until its job is read."""
         for n in range(MAX_OUTPUTS):
             memory = Memory(shape=Fmt.OUT.width, depth=JOBS, init=[])
             m.submodules[f"out_{n}"] = memory
@@ -253,7 +266,17 @@ class LinearHead(wiring.Component):
             m.d.comb += [
                 write.en.eq(store & (result.output == n)),
                 write.addr.eq(result.job),
-                write.data.eq(Mux(fits, shifted[:16], limit)),
+                write.data.eq(output),
                 read.addr.eq(self.job),
                 self.out[n].eq(read.data.as_signed()),
             ]
+
+
+def _sum(start: Value, terms: list[Signal]) -> Value:
+    """`start` and one or two terms in one carry chain, before which three bits become two."""
+    if len(terms) == 1:
+        return start + terms[0]
+    a = start
+    b, c = (Cat(term, term[-1].replicate(_SUM_BITS - len(term))) for term in terms)
+    carries = (a & b) | (a & c) | (b & c)
+    return (a ^ b ^ c) + Cat(Const(0, 1), carries)

@@ -108,6 +108,11 @@ class Sizes:
         return (HIDDEN // self.units).bit_length() - 1
 
     @property
+    def input_stage(self) -> int:
+        """The stage of the element-wise pipe, slots being in stage 0, that takes the input."""
+        return 2 if self.gates == GATES else 1
+
+    @property
     def groups(self) -> int:
         """Groups of units."""
         return HIDDEN // self.config.columns

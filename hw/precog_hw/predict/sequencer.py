@@ -55,10 +55,11 @@ class _Work:
         self.req_valid = Signal()
         self.taken = Signal()
         self.started = Signal()
-        # A job's first three cycles.
+        # A job's first cycles.
         self.fresh = Signal()
         self.check = Signal()
         self.store = Signal()
+        self.keep = Signal()  # its inputs have come
 
         # Jobs in flight.
         self.jobs = Signal(data.ArrayLayout(_job_layout(config), JOBS))
@@ -143,12 +144,12 @@ class Sequencer(wiring.Component):
     i_req : In(stream of request_layout)
         Samples.
     i_x : In(stream of X_VECTOR)
-        Their inputs, taken `X_LEAD` = 3 cycles after a request's transfer at the earliest:
-        its inputs must be valid by then.
+        Their inputs, taken `x_lead` cycles after a request's transfer at the earliest: its inputs
+        must be valid by then.
     i_reset : In(stream of qp)
         Forget a QP's inputs, before the next request that is not yet started.
     o_slot : Out(slot_layout), o_flush : Out(1), o_x : Out(signed(16))
-        To the element-wise pipe.
+        To the element-wise pipe; the input is that of `Sizes.input_stage`.
     soon : Out(1)
         A slot may be given in the next cycle.
     o_rsp : Out(stream of response_layout)
@@ -163,8 +164,11 @@ class Sequencer(wiring.Component):
         A job is being started or its slots are being given.
     """
 
+    x_lead: int
+
     def __init__(self, config: NicConfig) -> None:
         self._config = config
+        self.x_lead = 2 + Sizes(config).input_stage  # the first slot is given after 2 cycles
         super().__init__(
             {
                 "i_req": In(stream.Signature(request_layout(config))),
@@ -192,8 +196,8 @@ class Sequencer(wiring.Component):
         self._room(m, w)
         self._enter(m, w)
         self._slot(m, w)
-        self._context(m, w)
-        m.d.comb += self.busy.eq(w.req_valid | w.fresh | w.check | w.store | w.running | w.sweeping)
+        self._context(m, w, self._inputs(m, w))
+        m.d.comb += self.busy.eq(w.req_valid | w.fresh | w.check | w.store | w.keep | w.running | w.sweeping)
         self._sequence(m, w)
         return m
 
@@ -304,7 +308,37 @@ class Sequencer(wiring.Component):
                 slot.done.eq(w.done & (w.phase == GATES - 1)),
             ]
 
-    def _context(self, m: Module, w: _Work) -> None:
+    def _inputs(self, m: Module, w: _Work) -> data.View:
+        """A job's inputs: taken as the pipe needs the first one, and kept for later slots.
+
+        Returns
+        -------
+        now : X_VECTOR
+            A register, to be loaded with the inputs of a replay.
+        """
+        serial = Sizes(self._config).gates == 1
+        takes = w.check if serial else w.store
+        now = Signal(X_VECTOR, name="x_now")
+        place_1 = Signal.like(w.place)
+        m.d.sync += [place_1.eq(w.place), w.keep.eq(takes)]
+        m.d.comb += self.i_x.ready.eq(takes)
+        m.d.sync += Assert(~takes | self.i_x.valid, "a request's inputs must be there in time")
+        with m.If(takes):
+            m.d.sync += [w.x_new.eq(self.i_x.payload), now.eq(self.i_x.payload)]
+        if serial:
+            m.d.comb += self.o_x.eq(Mux(takes, self.i_x.payload[0], now[place_1]))
+            return now
+        # Chosen a cycle ahead: before the multipliers there is only a choice of two.
+        ahead = Signal(X_VECTOR)
+        chosen = Signal(X_VECTOR.elem_shape, reset_less=True)
+        m.d.comb += [
+            ahead.eq(Mux(takes, self.i_x.payload.as_value(), now.as_value())),
+            self.o_x.eq(Mux(takes, self.i_x.payload[0], chosen)),
+        ]
+        m.d.sync += chosen.eq(ahead[place_1])
+        return now
+
+    def _context(self, m: Module, w: _Work, x_now: data.View) -> None:
         """Tags and kept inputs: read at a job's start, compared, updated; all tags are cleared."""
         config = self._config
         model = w.job.model
@@ -318,7 +352,7 @@ class Sequencer(wiring.Component):
         )
         put_x, get_x = history.write_port(), history.read_port()
         same = Signal(4)  # the tag is of this model: valid, and the epoch's bytes
-        stateful, x_now = Signal(), Signal(X_VECTOR)
+        stateful = Signal()
 
         # A replay reads the inputs that came before the new one.
         back, known = Signal(3), Signal()
@@ -340,15 +374,9 @@ class Sequencer(wiring.Component):
                     )
                 ),
             ]
-        m.d.comb += [
-            w.mismatch.eq(stateful & ~(w.tag.valid & same.all())),
-            self.i_x.ready.eq(w.check),
-        ]
-        m.d.sync += Assert(~w.check | self.i_x.valid, "a request's inputs must be there in time")
-        with m.If(w.check):
-            m.d.sync += [w.x_new.eq(self.i_x.payload), x_now.eq(self.i_x.payload)]
-            with m.If(~w.mismatch):
-                m.d.sync += w.claim.eq(model.steps)
+        m.d.comb += w.mismatch.eq(stateful & ~(w.tag.valid & same.all()))
+        with m.If(w.check & ~w.mismatch):
+            m.d.sync += w.claim.eq(model.steps)
         with m.If(w.fetching):
             with m.If(w.newest):
                 m.d.sync += x_now.eq(w.x_new)
@@ -356,13 +384,10 @@ class Sequencer(wiring.Component):
                 m.d.sync += x_now.eq(get_x.data)
             with m.Else():
                 m.d.sync += x_now.eq(X_VECTOR.const([0] * 8))
-        place_1 = Signal.like(w.place)
-        m.d.sync += place_1.eq(w.place)
-        m.d.comb += self.o_x.eq(Mux(w.check, self.i_x.payload[0], x_now[place_1]))
 
-        # The tag and the history are updated when the inputs are in; `sweep` clears all tags.
+        # The history is updated when the inputs are in; `sweep` clears all tags.
         m.d.comb += [
-            put_x.en.eq(w.store),
+            put_x.en.eq(w.keep),
             put_x.addr.eq(Cat(w.tag.next, w.job.qp)),
             put_x.data.eq(w.x_new),
             put_tag.en.eq(w.store | w.reset_now | w.sweeping),

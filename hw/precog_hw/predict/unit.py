@@ -54,7 +54,7 @@ class Predictor(wiring.Component):
     i_req : In(stream of sample_layout)
         Samples. The response is `live` if the slot has a model.
     i_x, i_reset, o_rsp
-        As `LstmEngine`; `LstmEngine.X_LEAD` holds. A reset is of all contexts of a queue pair; of
+        As `LstmEngine`; its `x_lead` holds. A reset is of all contexts of a queue pair; of
         a response's `qp` the highest bit is its kind, where there is one.
     i_restart : In(stream.Signature(0))
         Empty all contexts and reset the engine, whatever it does; taken when that is done
@@ -105,9 +105,8 @@ class Predictor(wiring.Component):
         "query_version",
     )
 
-    X_LEAD = LstmEngine.X_LEAD
-
     latency: int
+    x_lead: int
 
     def __init__(self, config: NicConfig) -> None:
         self._config = config
@@ -117,7 +116,7 @@ class Predictor(wiring.Component):
         )
         self._tree = TreePredictor(config) if config.tree else None
         self._store = ModelStore(config)
-        self.latency = self._engine.latency
+        self.latency, self.x_lead = self._engine.latency, self._engine.x_lead
         members = {
             "i_req": In(stream.Signature(sample_layout(config))),
             "i_x": In(stream.Signature(X_VECTOR)),

@@ -69,6 +69,8 @@ class RateUnit(wiring.Component):
         The bits of this unit and its parts (`precog_hw.activity`).
     """
 
+    PREPARE = 24
+    """Cycles from a sample's transfer until its advice is taken, at the earliest."""
     LATENCY = 16
     """Cycles from the advice's transfer to the decision's offer, without a window."""
     WINDOW_LATENCY = 6

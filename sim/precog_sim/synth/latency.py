@@ -15,7 +15,8 @@ _TOP = """# From a sample to its prediction
 
 Made by `python -m precog_sim.synth.latency --page …`; do not edit. Cycles are simulated, from a
 sample's transfer to the cycle in which a stage's result is in its register. Brackets have what the
-stage takes of them. The model has one input, three steps and one output; its context is ready.
+stage takes of them. The model has one input, three steps and one output; its context is ready. No
+other sample waits.
 [Blocks](blocks.md) has the clocks.
 
 """

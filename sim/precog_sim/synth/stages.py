@@ -24,7 +24,6 @@ __all__ = ["STAGES", "stages"]
 
 #: What is done up to the cycle that is told, in order.
 STAGES = (
-    "the sample leaves its queue",
     "S: weighted sum of the sample and the state",
     "1 / S: leading zeros, shift, table, chord",
     "K: deviation times 1 / S, rounded",
@@ -88,7 +87,7 @@ def _watches(
 ) -> list[tuple[Callable[[Any], bool], int]]:
     """Of each stage: whether its result has just come, and how many cycles ago it did."""
     gates, state, tanh = cell_stages(fabric_tables=config.lanes == 128)
-    begun, taken = inner["feature.step"], inner["head.steps"]
+    taken = inner["head.steps"]
 
     def first(strobes: Signal) -> Callable[[Any], bool]:
         return lambda ctx: bool(ctx.get(strobes) & 1)
@@ -102,7 +101,6 @@ def _watches(
 
     ends = (1, 5, gates, state, tanh, tanh + 2)
     return [
-        (first(begun), 1),
         (_changes(inner["feature.srtt"]), 0),
         (_changes(inner["feature.reciprocal.y"]), 0),
         (set_(inner["feature.o__valid"]), 0),

@@ -23,7 +23,8 @@ class Bench:
 
     def __init__(self, qps: int, seed: int) -> None:
         self.rng = random.Random(seed)
-        self.dut = Feature(NicConfig(qps=qps))
+        self.lead = self.rng.randint(3, 5)
+        self.dut = Feature(NicConfig(qps=qps), lead=self.lead)
         self.used = [0, 1, qps // 2, qps - 1]
         self.features = np.zeros((qps, 2), dtype=np.int64)
         self.bases = np.zeros((qps, 4), dtype=np.int64)
@@ -99,7 +100,7 @@ def test_exact_with_latency_and_lead(qps: int, seed: int) -> None:
                 await ctx.tick()
                 cycle += 1
             assert cycle == dut.latency
-            assert led == cycle - Feature.LEAD
+            assert led == cycle - bench.lead
             ctx.set(dut.o_lead.ready, 0)
             want = bench.golden(*sample)
             for _ in range(rng.randrange(3)):  # a stalled feature holds

@@ -13,7 +13,7 @@ from precog_spec.contract import Algorithm
 
 from .bench import RateBench, random_config, random_parameters
 
-PREPARE = 24  # cycles from a sample to readiness for its advice
+PREPARE = RateUnit.PREPARE
 
 
 def test_names_are_those_of_the_register_map() -> None:

@@ -11,6 +11,7 @@ from amaranth.sim import Simulator
 
 from precog_hw.stream.queue import Queue
 from precog_hw.stream.skid import SkidBuffer
+from precog_hw.stream.through import ThroughQueue
 
 from .bench import chance, drive, receive
 
@@ -19,6 +20,7 @@ DUTS: dict[str, Callable[[], wiring.Component]] = {
     "queue1": lambda: Queue(13, 1),
     "queue4": lambda: Queue(13, 4),
     "block4": lambda: Queue(13, 4, block=True),
+    "through4": lambda: ThroughQueue(13, 4),
 }
 
 
@@ -63,7 +65,7 @@ def test_order_and_data(name: str, full: float, free: float, seed: int) -> None:
 
 @pytest.mark.parametrize("name", DUTS)
 def test_latency_and_one_payload_a_cycle(name: str) -> None:
-    latency = 2 if name == "block4" else 1
+    latency = {"block4": 2, "through4": 0}.get(name, 1)
     values = list(range(40))
     taken = exchange(DUTS[name](), values, lambda: True, lambda: True)
     assert [cycle for cycle, _ in taken] == list(range(latency, latency + 40))

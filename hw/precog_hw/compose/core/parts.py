@@ -14,6 +14,7 @@ from precog_hw.rate.law_stage import LawStage
 from precog_hw.rate.psched import Psched
 from precog_hw.rate.unit import RateUnit
 from precog_hw.stream.queue import Queue
+from precog_hw.stream.through import ThroughQueue
 from precog_spec.config import NicConfig
 
 __all__ = ["BEGUN", "FLYING", "Laws", "Parts"]
@@ -52,7 +53,8 @@ class Parts:
         Of the core.
     core : Core
     config : NicConfig
-    samples, srtts, measured : Queue
+    samples : Queue or ThroughQueue
+    srtts, measured : Queue
         Samples that wait for the feature unit; S_t for the head; samples for the rate unit.
     feature, predictor, head, rate
         Every core has them.
@@ -65,7 +67,7 @@ class Parts:
     m: Module
     core: wiring.Component
     config: NicConfig
-    samples: Queue
+    samples: Queue | ThroughQueue
     srtts: Queue
     measured: Queue
     feature: Feature
