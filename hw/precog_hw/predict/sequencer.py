@@ -197,7 +197,9 @@ class Sequencer(wiring.Component):
         self._enter(m, w)
         self._slot(m, w)
         self._context(m, w, self._inputs(m, w))
-        m.d.comb += self.busy.eq(w.req_valid | w.fresh | w.check | w.store | w.keep | w.running | w.sweeping)
+        m.d.comb += self.busy.eq(
+            w.req_valid | w.fresh | w.check | w.store | w.keep | w.running | w.sweeping
+        )
         self._sequence(m, w)
         return m
 
