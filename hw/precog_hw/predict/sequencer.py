@@ -206,7 +206,8 @@ class Sequencer(wiring.Component):
     def _take(self, m: Module, w: _Work) -> None:
         """The next request waits for its start."""
         m.d.comb += [
-            self.i_req.ready.eq(~w.req_valid & ~w.fresh),
+            # The next one comes no sooner than this one's inputs, which are taken after `check`.
+            self.i_req.ready.eq(~w.req_valid & ~w.fresh & ~w.check),
             w.taken.eq(self.i_req.valid & self.i_req.ready),
         ]
         with m.If(w.taken):
