@@ -16,6 +16,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from precog_spec.markdown import table
 from precog_spec.registers.blocks import BLOCKS
 
 __all__ = [
@@ -221,11 +222,6 @@ def parts(root: Path) -> list[Part]:
     return [_part(name, folder) for name, folder in made.items() if folder.is_dir()]
 
 
-def _table(head: list[str], rows: list[list[object]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(map(str, line)) + " |" for line in lines]
-
-
 def report(before: Path | None = None) -> str:
     """Tables in Markdown; `before` is another checkout, whose lines stand in a column."""
     found = arrows()
@@ -248,7 +244,7 @@ def report(before: Path | None = None) -> str:
         row += [one.functions, one.long, one.longest, one.by_place, one.by_name]
         names = [name for name in PACKAGES if name != one.name and (one.name, name) in between]
         rows.append([*row, ", ".join(name.removeprefix("precog_") for name in names)])
-    text = _table(head, rows)
+    text = [table(head, rows)]
     if old:
         lines = sum(one.lines for one in old.values())
         long = sum(one.long for one in old.values())
@@ -261,10 +257,8 @@ def report(before: Path | None = None) -> str:
     text += [f"{exceptions} exceptions, {len(circle(found))} modules in a circle.", ""]
     others = sum(len(block.other_names) for block in BLOCKS)
     text += [f"{len(BLOCKS)} blocks, {others} names that are not their block's:", ""]
-    blocks: list[list[object]] = [
-        [block.name, *(getattr(block, layer) for layer in _LAYERS)] for block in BLOCKS
-    ]
-    return "\n".join([*text, *_table(["block", *_LAYERS], blocks)])
+    blocks = ([block.name, *(getattr(block, layer) for layer in _LAYERS)] for block in BLOCKS)
+    return "\n".join([*text, table(["block", *_LAYERS], blocks)])
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from typing import Any
 from precog_fleet.assignments import Drift
 from precog_host.transport import DeviceError
 from precog_sim.commit import commit_name
+from precog_spec.markdown import table
 
 from .breaking import Disk, breaking
 from .checks import Checks
@@ -264,17 +265,13 @@ def page(told: dict[str, Any], record: str) -> str:
             f"**{len(told['failed'])} failed**. Each has {SLICES} to "
             f"{3 * SLICES} faults, drawn at random; then all is healed.",
             "",
-            "| fault | times |",
-            "| --- | --- |",
-            *(f"| {text} | {faults[kind]} |" for kind, text in KINDS.items()),
+            table(["fault", "times"], ([text, faults[kind]] for kind, text in KINDS.items())),
             "",
             f"Killed, in a write or between two: agents {agents} times, the router "
             f"{deaths[ROUTER]}, the trainer {deaths[TRAINER]}. "
             f"Full disks refused {total['refused_writes']} writes.",
             "",
-            "| what holds after every slice, or at last | of |",
-            "| --- | --- |",
-            *(f"| {what} | {of} |" for what, of in rows),
+            table(["what holds after every slice, or at last", "of"], rows),
             "",
             f"Simulated time from healing to convergence: median {late[len(late) // 2] / 1000:g} "
             f"s, at most {late[-1] / 1000:g} s. CPU time of a run: "

@@ -121,7 +121,7 @@ def test_hosts_with_a_model_are_held_against_those_without() -> None:
     told = {"tree_warm": {"queue_max": one, "incast_mean": one}}
     false = {"random_warm": {"queue_max": worse, "incast_mean": one}}
     cases = {"n5": {}, "ring": {"model": {}}, "rounds": {"model": told}}
-    text = modelled({**cases, "services": {"model": told | false}})
+    text = "\n".join(modelled({**cases, "services": {"model": told | false}})).splitlines()
     assert [row for row in text if row.startswith("| ") and "KB" in row] == [
         "| rounds | largest queue, KB | 0.50 (0.40–0.60) |  |",
         "| services | largest queue, KB | 0.50 (0.40–0.60) | **1.20 (1.10–1.30)** |",

@@ -9,6 +9,8 @@ param``), and an option that is the block's name with a quantity (``law_cores``,
 from collections import Counter
 from dataclasses import dataclass, fields
 
+from precog_spec.markdown import table
+
 __all__ = ["BLOCKS", "Block", "page"]
 
 
@@ -96,16 +98,17 @@ def _shared(column: str) -> set[str]:
 def page() -> str:
     """The table as a page in Markdown."""
     columns = [field.name for field in fields(Block)]
+    rows = [
+        [block.name, *(f"`{x}`" if (x := getattr(block, n)) else "" for n in columns[1:])]
+        for block in BLOCKS
+    ]
     lines = [
         "# Names of the blocks",
         "",
         "Each row is one block, each column a layer. An empty cell means that the layer has",
         "no such part. An empty option means that the block is always built.",
         "",
-        f"| {' | '.join(columns)} |",
-        f"|{' --- |' * len(columns)}",
+        table(columns, rows),
+        "",
     ]
-    for block in BLOCKS:
-        cells = [block.name, *(f"`{x}`" if (x := getattr(block, n)) else "" for n in columns[1:])]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)

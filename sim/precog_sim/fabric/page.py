@@ -5,6 +5,7 @@ from typing import Any
 
 from precog_sim.fabric.campaign import MANY
 from precog_sim.fabric.traffic import NETWORKS
+from precog_spec.markdown import row, table
 
 __all__ = ["page"]
 
@@ -57,7 +58,7 @@ def page(said: dict[str, Any]) -> str:
         else:
             cells += ["held out", "", "", ""]
         cells += [f"{line[name]:,}" for name in ("pauses", "drops", "unfinished")]
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append(row(cells))
     lines += _judged(said["runs"])
     lines += _seeds(said["runs"])
     for line in said["runs"]:
@@ -133,22 +134,17 @@ def _off(value: float | None) -> str:
 
 def _sizes(line: dict[str, Any]) -> list[str]:
     """One run by size: ours / ns-3's, with the distance of the p95 that is judged."""
-    shares = " | ".join(_SHARES)
     heading = "slowdown here / in ns-3" if line["ns3"] else "slowdown, held out"
-    lines = [
-        f"## {_title(line)}: {heading}",
-        "",
-        f"| bytes | flows | {shares} | p95's distance |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
+    rows = []
     sizes = [name for name in line["figures"] if name not in ("normal", "incast")]
     for name in (*sizes, "normal", "incast"):
         ours, theirs = line["figures"][name], (line["ns3"] or {}).get(name)
         cells = [_shown(ours[key]) + (f" / {theirs[key]:.2f}" if theirs else "") for key in _SHARES]
         off = _off(line["distance"][name]) if name in line["distance"] else ""
         title = {"normal": "**all normal**", "incast": "incast"}.get(name, name)
-        lines.append("| " + " | ".join([title, f"{ours['n']:,}", *cells, off]) + " |")
-    return lines
+        rows.append([title, f"{ours['n']:,}", *cells, off])
+    head = ["bytes", "flows", *_SHARES, "p95's distance"]
+    return [f"## {_title(line)}: {heading}", "", table(head, rows, "l" + "r" * 6)]
 
 
 def _shown(value: float | None) -> str:

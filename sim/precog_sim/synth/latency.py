@@ -6,6 +6,8 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from precog_spec.markdown import table
+
 from .blocks import LANES, core_config
 from .stages import STAGES, stages
 
@@ -29,12 +31,13 @@ def measured(lanes: int) -> list[int]:
 
 def page(found: Mapping[int, Sequence[int]]) -> str:
     """Cycles of `STAGES` by lanes."""
-    rows = [["stage", *(f"{lanes} lanes" for lanes in found)], ["---"] * (len(found) + 1)]
+    head = ["stage", *(f"{lanes} lanes" for lanes in found)]
+    rows = []
     taken = [[b - a for a, b in pairwise([0, *cycles])] for cycles in found.values()]
     for n, stage in enumerate(STAGES):
         cells = zip(found.values(), taken, strict=True)
         rows.append([stage, *(f"{cycles[n]} ({of[n]})" for cycles, of in cells)])
-    return _TOP + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return f"{_TOP}{table(head, rows)}\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from precog_spec.config import NicConfig
+from precog_spec.markdown import table
 
 __all__ = ["boards_page", "clocks_text", "page"]
 
@@ -45,7 +46,7 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
     for size, title, columns in _TABLES:
         rows = [_own(line, size) + _common(line) for line in lines if size in line]
         if rows:
-            parts.append(f"## {title}\n\n{_table((*columns, *_COMMON), rows)}\n")
+            parts.append(f"## {title}\n\n{table((*columns, *_COMMON), rows)}\n")
     return "\n".join(parts)
 
 
@@ -70,15 +71,10 @@ def _common(line: dict[str, Any]) -> list[str]:
     return [*counts, seeds, str(line["commit"]), ".".join(yosys.split(".")[:2])]
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def boards_page(lines: Sequence[dict[str, Any]]) -> str:
     """The text of the page of `lines`, of which there is one at least."""
     head = ("board", "seed", "clocks, MHz of goal", "margin", *_AREA, "build", "sha256", "commit")
-    parts = [_BOARDS, _table(head, [_built(line) for line in lines]), _FEATURES]
+    parts = [_BOARDS, table(head, map(_built, lines)), _FEATURES]
     configs = {line["board"]: line["config"] for line in lines}
     names = [
         name
@@ -89,7 +85,7 @@ def boards_page(lines: Sequence[dict[str, Any]]) -> str:
         [f"`{name}`", *(str(config.get(name, "-")) for config in configs.values())]
         for name in names
     ]
-    parts.append(_table(("", *(f"`{board}`" for board in configs)), values) + "\n")
+    parts.append(table(("", *(f"`{board}`" for board in configs)), values) + "\n")
     return "\n".join(parts)
 
 

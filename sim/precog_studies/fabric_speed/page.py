@@ -1,11 +1,13 @@
 """The record as a page of Markdown, and its curves as a picture next to the record."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+
+from precog_spec.markdown import table
 
 __all__ = ["page", "picture"]
 
@@ -35,11 +37,6 @@ def _next_to(record: Path) -> str:
     return f"data/{record.with_suffix('.svg').name}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(cells) + " |" for cells in lines]
-
-
 def _timings(found: dict[str, Any]) -> list[str]:
     rows = [
         [
@@ -62,7 +59,7 @@ def _timings(found: dict[str, Any]) -> list[str]:
         "median",
         "wall s, median",
     ]
-    return [title, "", *_table(head, rows)]
+    return [title, "", table(head, rows)]
 
 
 def _cores(found: dict[str, Any]) -> list[str]:
@@ -85,7 +82,7 @@ def _cores(found: dict[str, Any]) -> list[str]:
         ]
         for one in found["runs"]
     ]
-    return [title, "", text, "", *_table(head, rows)]
+    return [title, "", text, "", table(head, rows)]
 
 
 def _hosts(found: list[dict[str, Any]]) -> list[str]:
@@ -104,7 +101,7 @@ def _hosts(found: list[dict[str, Any]]) -> list[str]:
         for one in found
     ]
     text = "Web search at 30 %, HPCC, exact timing; up to 16 hosts at one switch, then pods of 64."
-    return ["## Against hosts", "", text, "", *_table(head, rows)]
+    return ["## Against hosts", "", text, "", table(head, rows)]
 
 
 def _senders(found: list[dict[str, Any]]) -> list[str]:
@@ -119,7 +116,7 @@ def _senders(found: list[dict[str, Any]]) -> list[str]:
         ]
         for one in found
     ]
-    return ["## Long flows into one port", "", "HPCC, exact timing.", "", *_table(head, rows)]
+    return ["## Long flows into one port", "", "HPCC, exact timing.", "", table(head, rows)]
 
 
 def _ns3(found: dict[str, Any]) -> list[str]:
@@ -145,7 +142,7 @@ def _ns3(found: dict[str, Any]) -> list[str]:
     ratio = ["ratio", "", "", f"{found['events_per_s_ratio']:.1f}"]
     rows.append([*ratio, f"{found['packets_per_s_ratio']:.1f}"])
     head = ["", "events, M", "CPU s", "M events per CPU s", "M packets per CPU s"]
-    return [title, "", text, "", *_table(head, rows)]
+    return [title, "", text, "", table(head, rows)]
 
 
 def _rings(found: dict[str, Any]) -> list[str]:
@@ -170,7 +167,7 @@ def _rings(found: dict[str, Any]) -> list[str]:
         ]
         for law, one in found["laws"].items()
     ]
-    return ["## A collective", "", text, "", *_table(head, rows)]
+    return ["## A collective", "", text, "", table(head, rows)]
 
 
 def _estimate(one: dict[str, float] | None, scale: float = 1.0, otherwise: str = "–") -> str:

@@ -1,7 +1,9 @@
 """The record as a page of Markdown."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
+
+from precog_spec.markdown import table
 
 __all__ = ["page"]
 
@@ -68,16 +70,16 @@ def page(said: dict[str, Any], record: str) -> str:
         horizon_ms=max(row["horizon_us"] for row in said["results"]) / 1e3,
         agreement=agreed,
     )
-    return "\n".join([top, *_table(said), _BOTTOM])
+    return "\n".join([top, _table(said), _BOTTOM])
 
 
-def _table(said: dict[str, Any]) -> Iterator[str]:
-    yield "| law | " + " | ".join(title for title, _, _ in _COLUMNS) + " |"
-    yield "|" + " --- |" * (1 + len(_COLUMNS))
+def _table(said: dict[str, Any]) -> str:
+    lines = []
     for law in said["laws"]:
-        cells = []
+        cells = [law]
         for _, keys, text in _COLUMNS:
             rows = [row for row in said["results"] if row["law"] == law]
             row = next((row for row in rows if keys.items() <= row.items()), None)
             cells.append("–" if row is None else text(row))
-        yield f"| {law} | " + " | ".join(cells) + " |"
+        lines.append(cells)
+    return table(["law", *(title for title, _, _ in _COLUMNS)], lines)

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from precog_spec.markdown import row, table
+
 __all__ = ["page"]
 
 _TOP = """# Figure 20 of the thesis: ordinary flows with incasts
@@ -44,8 +46,7 @@ def page(said: dict[str, Any], record: Path) -> str:
     lines.append(_SHAPE)
     for claim in said["claims"]:
         side = "below 1" if claim["below_one"] else "above 1"
-        cells = (claim["text"], side, _cell(claim["ratio"]), _HOLDS[claim["holds"]])
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append(row([claim["text"], side, _cell(claim["ratio"]), _HOLDS[claim["holds"]]]))
     lines += ["", *_counts(said)]
     for name in ("p95", "p99"):
         lines += ["", *_table(said, name)]
@@ -53,32 +54,24 @@ def page(said: dict[str, Any], record: Path) -> str:
 
 
 def _counts(said: dict[str, Any]) -> list[str]:
-    lines = [
-        "## All ordinary flows",
-        "",
-        "| law | p95 | p99 | incasts' p95 | flows | unfinished | PAUSEs | drops | CPU s |",
-        "| --- |" + " ---: |" * 8,
-    ]
+    rows = []
     for law in said["laws"].values():
         cells = [law["label"], _cell(law["p95"]["all"]), _cell(law["p99"]["all"])]
         cells += [_cell(law["p95"]["incast"])]
         cells += [f"{law[name]:,}" for name in ("flows", "unfinished", "pauses", "drops")]
-        lines.append("| " + " | ".join([*cells, f"{law['cpu_s']:.0f}"]) + " |")
-    return lines
+        rows.append([*cells, f"{law['cpu_s']:.0f}"])
+    head = ["law", "p95", "p99", "incasts' p95", "flows", "unfinished", "PAUSEs", "drops", "CPU s"]
+    return ["## All ordinary flows", "", table(head, rows, "l" + "r" * 8)]
 
 
 def _table(said: dict[str, Any], name: str) -> list[str]:
     labels = [law["label"] for law in said["laws"].values()]
-    lines = [
-        f"## Slowdown, {name}, by size",
-        "",
-        "| bytes, up to | " + " | ".join(labels) + " |",
-        "| ---: |" + " ---: |" * len(labels),
+    rows = [
+        [f"{size:,}", *(_cell(law[name]["parts"][k]) for law in said["laws"].values())]
+        for k, size in enumerate(said["sizes"])
     ]
-    for k, size in enumerate(said["sizes"]):
-        cells = [_cell(law[name]["parts"][k]) for law in said["laws"].values()]
-        lines.append(f"| {size:,} | " + " | ".join(cells) + " |")
-    return lines
+    head = ["bytes, up to", *labels]
+    return [f"## Slowdown, {name}, by size", "", table(head, rows, "r" * len(head))]
 
 
 def _cell(told: dict[str, float] | None) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from precog_spec.markdown import table
+
 __all__ = ["page"]
 
 _TOP = """# Laws: lockstep against HPCC, Swift and θ-PowerTCP
@@ -27,7 +29,7 @@ law that hears RTTs takes that for a queue on the way out; telemetry does not.
 
 **{met} of {count} goals are met.** Constants were tuned on: {tuned}. Only reported: {reported}.
 """
-_HEAD = "| line | figure | lockstep | goal | met | missed by |"
+_HEAD = ("line", "figure", "lockstep", "goal", "met", "missed by")
 _DIGITS = {"rate_gbps": 2, "finish_ms": 2, "rtt_max_us": 2}
 
 
@@ -48,10 +50,8 @@ def page(said: Mapping[str, Any], record: str) -> str:
         command=said["command"],
         commit=said["commit"],
     )
-    lines = [top, *_met(cases.values()), "## Goals", "", _HEAD, "|" + " --- |" * 6]
-    for case in cases.values():
-        lines += [_goal(case, row) for row in case["goals"]]
-    lines.append("")
+    rows = [_goal(case, row) for case in cases.values() for row in case["goals"]]
+    lines = [top, *_met(cases.values()), "## Goals", "", table(_HEAD, rows), ""]
     for case in cases.values():
         if "figures" in case:
             lines += _figures(case)
@@ -62,22 +62,21 @@ def _met(cases: Iterable[Mapping[str, Any]]) -> list[str]:
     """How many goals each line meets, by whose figures they are."""
     cases = list(cases)
     rivals = list(dict.fromkeys(row["against"] for case in cases for row in case["goals"]))
-    heads = (rival or "a number" for rival in rivals)
-    lines = ["| goals met | " + " | ".join(heads) + " |", "|" + " --- |" * (1 + len(rivals))]
+    rows = []
     for case in cases:
-        cells = []
+        cells = [case["title"]]
         for rival in rivals:
             mine = [row["met"] for row in case["goals"] if row["against"] == rival]
             cells.append(f"{sum(mine)} of {len(mine)}" if mine else "")
-        lines.append(f"| {case['title']} | " + " | ".join(cells) + " |")
-    return [*lines, ""]
+        rows.append(cells)
+    return [table(["goals met", *(rival or "a number" for rival in rivals)], rows), ""]
 
 
 def _digits(name: str) -> int:
     return 2 if name.startswith("p9") else _DIGITS.get(name, 3)
 
 
-def _goal(case: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+def _goal(case: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
     digits = _digits(row["figure"])
     bound = f"{'≤' if row['below'] else '≥'} {row['bound']:.{digits}f}"
     if row["against"]:
@@ -85,17 +84,17 @@ def _goal(case: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     found = f"{row['found']:.{digits}f} ± {row['half_width']:.{digits}f}"
     met = "yes" if row["met"] else "**no**"
     missed = "" if row["met"] else f"{100 * row['distance']:.1f} %"
-    return f"| {case['title']} | {row['figure']} | {found} | {bound} | {met} | {missed} |"
+    return [case["title"], row["figure"], found, bound, met, missed]
 
 
 def _figures(case: Mapping[str, Any]) -> list[str]:
     first = next(iter(case["figures"].values()))
-    lines = [f"## {case['title']}", "", f"{case['seeds']} seeds.", ""]
-    lines += ["| law | " + " | ".join(first) + " |", "|" + " --- |" * (1 + len(first))]
+    rows = []
     for name, figures in case["figures"].items():
         cells = [
             f"{figure['mean']:.{_digits(key)}f} ± {figure['half_width']:.{_digits(key)}f}"
             for key, figure in figures.items()
         ]
-        lines.append("| " + " | ".join([name, *cells]) + " |")
-    return [*lines, ""]
+        rows.append([name, *cells])
+    lines = [f"## {case['title']}", "", f"{case['seeds']} seeds.", ""]
+    return [*lines, table(["law", *first], rows), ""]

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from precog_spec.markdown import table
 from precog_studies.prediction.arms import ARMS, EARLIER, FALSE, OFF, WITHOUT_MODEL
 from precog_studies.prediction.judged import BOUNDS, FIGURES, GOALS, NO_HARM, SHOWN
 
@@ -74,8 +75,7 @@ def page(said: Mapping[str, Any], record: str) -> str:
     )
     arms = {**ARMS, **FALSE}
     used = list(dict.fromkeys(arm for case in cases.values() for arm in case["arms"]))
-    lines = [top, "| arm | what is known |", "| --- | --- |"]
-    lines += [f"| `{arm}` | {arms[arm].title} |" for arm in used]
+    lines = [top, table(["arm", "what is known"], ([f"`{arm}`", arms[arm].title] for arm in used))]
     lines += [*_defined(used), *_goals(cases), *rooms(cases), *against(cases)]
     lines += [*modelled(cases), *_harm(cases)]
     for case in cases.values():
@@ -94,20 +94,16 @@ def _goals(cases: Mapping[str, Any]) -> list[str]:
     meant = [arm for arm in ARMS if arm != OFF and any(arm in c["arms"] for c in cases.values())]
     if not meant:
         return []
-    lines = ["## Goals", "", "Ratio to `off`; **bold**: the goal is missed.", ""]
-    lines += [
-        "| case | figure | goal | " + " | ".join(meant) + " |",
-        "|" + " --- |" * (3 + len(meant)),
-    ]
+    rows = []
     for name, case in cases.items():
         for goal in GOALS[name]:
             cells = [
                 _ratio(case["arms"][arm], goal.figure) if arm in case["arms"] else ""
                 for arm in meant
             ]
-            title = FIGURES[goal.figure][0]
-            lines.append(f"| {name} | {title} | ≤ {goal.most:g} | " + " | ".join(cells) + " |")
-    lines.append("")
+            rows.append([name, FIGURES[goal.figure][0], f"≤ {goal.most:g}", *cells])
+    lines = ["## Goals", "", "Ratio to `off`; **bold**: the goal is missed.", ""]
+    lines += [table(["case", "figure", "goal", *meant], rows), ""]
     for arm in meant:
         met = [
             ok
@@ -129,17 +125,14 @@ def rooms(cases: Mapping[str, Any]) -> list[str]:
     asked = {name: case for name, case in cases.items() if case.get("room")}
     if not asked:
         return []
-    lines = ["## How soon a job could end", "", *_BOUNDED, ""]
-    lines += ["| case | bound | µs | `off` over it | least ratio to `off` |"]
-    lines += ["|" + " --- |" * 5]
+    rows = []
     for name, case in asked.items():
         for bound, one in case["room"].items():
             told = f"{one['ratio']:.2f} ({one['low']:.2f}–{one['high']:.2f})"
-            lines.append(
-                f"| {name} | {BOUNDS[bound]} | {one['before']:.0f} | {told} | "
-                f"{1 / one['ratio']:.2f} |"
-            )
-    lines.append("")
+            least = f"{1 / one['ratio']:.2f}"
+            rows.append([name, BOUNDS[bound], f"{one['before']:.0f}", told, least])
+    head = ["case", "bound", "µs", "`off` over it", "least ratio to `off`"]
+    lines = ["## How soon a job could end", "", *_BOUNDED, "", table(head, rows), ""]
     for name, case in asked.items():
         goal = next(goal.most for goal in GOALS[name] if goal.figure == "job")
         within = [bound for bound, one in case["room"].items() if 1 / one["ratio"] <= goal]
@@ -158,10 +151,7 @@ def against(cases: Mapping[str, Any]) -> list[str]:
     if not asked:
         return []
     rivals = list(next(iter(asked.values())))
-    lines = ["## Does the LSTM earn its place?", ""]
-    lines += ["Its figures over a rival's; **bold**: the 95 % interval lies above 1.", ""]
-    lines += ["| case | figure | " + " | ".join(f"`{rival}`" for rival in rivals) + " |"]
-    lines += ["|" + " --- |" * (2 + len(rivals))]
+    rows = []
     better, worse, count = dict.fromkeys(rivals, 0), dict.fromkeys(rivals, 0), 0
     for name, told in asked.items():
         for goal in GOALS[name]:
@@ -170,9 +160,10 @@ def against(cases: Mapping[str, Any]) -> list[str]:
             for rival, one in ones.items():
                 better[rival] += one["high"] < 1
                 worse[rival] += one["low"] > 1
-            cells = [_interval(one) for one in ones.values()]
-            lines.append(f"| {name} | {FIGURES[goal.figure][0]} | " + " | ".join(cells) + " |")
-    lines.append("")
+            rows.append([name, FIGURES[goal.figure][0], *map(_interval, ones.values())])
+    lines = ["## Does the LSTM earn its place?", ""]
+    lines += ["Its figures over a rival's; **bold**: the 95 % interval lies above 1.", ""]
+    lines += [table(["case", "figure", *(f"`{rival}`" for rival in rivals)], rows), ""]
     for rival in rivals:
         lines.append(
             f"* Of {count} figures it is better than `{rival}` in {better[rival]}, worse in "
@@ -190,13 +181,12 @@ def modelled(cases: Mapping[str, Any]) -> list[str]:
     lines = ["## What a model changes for a host", ""]
     lines += [f"Figures over those of `{WITHOUT_MODEL}`, a host without a model; **bold**: the"]
     lines += ["95 % interval lies above 1. The last arms show what a false source costs.", ""]
-    lines += ["| case | figure | " + " | ".join(f"`{arm}`" for arm in arms) + " |"]
-    lines += ["|" + " --- |" * (2 + len(arms))]
+    rows = []
     for name, told in asked.items():
         for figure in (one for one in next(iter(told.values())) if one not in SHOWN):
             cells = [_interval(told[arm][figure]) if arm in told else "" for arm in arms]
-            lines.append(f"| {name} | {FIGURES[figure][0]} | " + " | ".join(cells) + " |")
-    return [*lines, ""]
+            rows.append([name, FIGURES[figure][0], *cells])
+    return [*lines, table(["case", "figure", *(f"`{arm}`" for arm in arms)], rows), ""]
 
 
 def _interval(one: Mapping[str, float]) -> str:
@@ -216,18 +206,17 @@ def _harm(cases: Mapping[str, Any]) -> list[str]:
                 if not ok
             ]
             told = "; ".join(missed) or "none"
-            rows.append(f"| {name} | `{arm}` | {sum(met.values())} of {len(met)} | {told} |")
+            rows.append([name, f"`{arm}`", f"{sum(met.values())} of {len(met)}", told])
     if not rows:
         return []
+    head = ["case", "arm", "figures that hold", "those that do not, and their upper ends"]
     return [
         "## False predictions",
         "",
         f"The upper end of each interval must be at most {NO_HARM}. What flows to lying hosts lose",
         "is not judged for `liars`: it is the column of four hosts in the last table.",
         "",
-        "| case | arm | figures that hold | those that do not, and their upper ends |",
-        "| --- | --- | --- | --- |",
-        *rows,
+        table(head, rows),
         "",
     ]
 
@@ -236,11 +225,11 @@ def _table(case: Mapping[str, Any]) -> list[str]:
     first = case["arms"][OFF]["figures"]
     known = ", ".join(f"{kind} {level}" for kind, level in case["prior"].items())
     lines = [f"## {case['title']}", "", f"Levels of the prior: {known}.", ""]
-    lines += ["| arm | " + " | ".join(FIGURES[name][0] for name in first) + " |"]
-    lines += ["|" + " --- |" * (1 + len(first))]
+    rows = []
     for arm, told in case["arms"].items():
         cells = [_cell(one, plain=arm == OFF) for one in told["figures"].values()]
-        lines.append(f"| `{arm}` | " + " | ".join(cells) + " |")
+        rows.append([f"`{arm}`", *cells])
+    lines.append(table(["arm", *(FIGURES[name][0] for name in first)], rows))
     unfinished = sum(told["unfinished"] for told in case["arms"].values())
     if unfinished:
         lines += ["", f"{unfinished} flows did not end; they count with the time that they had."]

@@ -1,8 +1,8 @@
 """The record as a page of Markdown."""
 
-from collections.abc import Sequence
 from typing import Any
 
+from precog_spec.markdown import table
 from precog_studies.rivals.fabric import FABRICS
 
 __all__ = ["page"]
@@ -78,8 +78,11 @@ def page(said: dict[str, Any], record: str) -> str:
     everywhere = [law for law in laws if all((case, law) in rows for _, case, *_ in _CHOSEN)]
     if everywhere:
         lines.append(_GLANCE)
-        cells = [[_cell(rows[c, law][name], d) for _, c, name, d in _CHOSEN] for law in everywhere]
-        lines += [*_table([head for head, *_ in _CHOSEN], everywhere, cells), ""]
+        cells = [
+            [law, *(_cell(rows[case, law][name], digits) for _, case, name, digits in _CHOSEN)]
+            for law in everywhere
+        ]
+        lines += [table(["law", *(head for head, *_ in _CHOSEN)], cells), ""]
     texts = {False: _SWITCH, True: _FABRIC.format(ms=said["fabric_ms"])}
     for case in cases:
         columns = _ON_FABRIC if case in FABRICS else _ON_SWITCH
@@ -87,16 +90,9 @@ def page(said: dict[str, Any], record: str) -> str:
         if (case in FABRICS) in texts:  # once
             lines.append(texts.pop(case in FABRICS))
         here = [law for law in laws if (case, law) in rows]
-        cells = [[_cell(rows[case, law][name], d) for _, name, d in columns] for law in here]
-        lines += [*_table([head for head, *_ in columns], here, cells), ""]
+        cells = [[law, *(_cell(rows[case, law][key], d) for _, key, d in columns)] for law in here]
+        lines += [table(["law", *(head for head, *_ in columns)], cells), ""]
     return "\n".join(lines)
-
-
-def _table(head: Sequence[str], laws: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
-    lines = ["| law | " + " | ".join(head) + " |", "|" + " --- |" * (len(head) + 1)]
-    return lines + [
-        "| " + " | ".join([law, *row]) + " |" for law, row in zip(laws, cells, strict=True)
-    ]
 
 
 def _cell(figure: dict[str, float] | None, digits: int) -> str:

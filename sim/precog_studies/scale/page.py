@@ -7,6 +7,8 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from precog_spec.markdown import table
+
 __all__ = ["grows", "page", "picture"]
 
 #: How much more logic may be taken, in percent, each time queue pairs double: wider numbers.
@@ -54,7 +56,7 @@ def page(said: Mapping[str, Any], record: Path) -> str:
     parts = _by_part(said["found"])
     lines = [_TOP.format(record=record.as_posix(), margin=MARGIN, **{k: said[k] for k in _SAID})]
     head = ["block", "queue pairs", *_COLUMNS.values(), "LUT, growth at each doubling", "commit"]
-    rows = [head, ["---"] * len(head)]
+    rows = []
     for part, of_part in parts.items():
         for n, line in enumerate(of_part):
             last = n == len(of_part) - 1 and n > 0
@@ -62,7 +64,7 @@ def page(said: Mapping[str, Any], record: Path) -> str:
             counts = (f"{line[column]:,}" for column in _COLUMNS)
             name = part if n == 0 else ""
             rows.append([name, f"{line['qps']:,}", *counts, growth, line["commit"]])
-    lines += ["| " + " | ".join(cells) + " |" for cells in rows]
+    lines.append(table(head, rows))
     faults = [part for part in parts if max(grows(parts[part], n) for n in _LOGIC) > MARGIN]
     word = (
         f"Grows faster than memory: {', '.join(faults)}."

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from precog_spec.markdown import table
 from precog_studies.sharing.cases import CASES
 
 __all__ = ["page"]
@@ -16,23 +17,22 @@ it at the shared rate · n / (n + 1), the median of the eight, never below a six
 Each line: {seeds} paired seeds, mean without → with, and the mean difference with the half width
 of its 95 % interval. A difference whose interval has no zero in it is in bold.
 """
-_HEAD = (
-    "| law | start | newcomers start at | newcomers' slowdown | longest RTT, µs | others' FCT, ms |"
-)
+_HEAD = ["law", "start", "newcomers start at", "newcomers' slowdown"]
+_HEAD += ["longest RTT, µs", "others' FCT, ms"]
 
 
 def page(said: dict[str, Any], record: str) -> str:
     """A table for each case."""
     lines = [_TOP.format(record=record, **{k: said[k] for k in ("command", "commit", "seeds")})]
     for case in CASES:
-        lines += [f"## {case.title[0].upper()}{case.title[1:]}", "", _HEAD, "|" + " --- |" * 6]
+        rows = []
         for row in said["rows"]:
             if row["case"] == case.name:
                 start = row["start_gbps"]
                 cells = [row["law"], row["start"], f"{start['without']:.3g} → {start['with']:.3g}"]
                 cells += [_cell(row.get(name)) for name in ("slowdown", "peak_us", "others_ms")]
-                lines.append("| " + " | ".join(cells) + " |")
-        lines.append("")
+                rows.append(cells)
+        lines += [f"## {case.title[0].upper()}{case.title[1:]}", "", table(_HEAD, rows), ""]
     return "\n".join(lines)
 
 

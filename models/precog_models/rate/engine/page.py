@@ -1,9 +1,8 @@
 """The reference page of the law engine's instructions, made from their tables."""
 
-from collections.abc import Sequence
-
 from precog_spec.engine import isa
 from precog_spec.engine.events import EVENT_FIELDS, EVENTS, ROW_OUTPUTS
+from precog_spec.markdown import table
 
 __all__ = ["page"]
 
@@ -19,11 +18,6 @@ _TEXT = {
     isa.Shape.SUM: "rd, ra, b, shift",
     isa.Shape.COPY: "rd, b, shift",
 }
-
-
-def _table(columns: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> str:
-    lines = [columns, tuple("---" for _ in columns), *rows]
-    return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines) + "\n"
 
 
 def page() -> str:
@@ -64,14 +58,17 @@ above `c`, a shift is `c`, a table's base is `c` above `b`. In text, a sum's shi
 
 ## Operations
 
-{_table(("instruction", "code", "turns", "effect"), operations)}
+{table(("instruction", "code", "turns", "effect"), operations)}
+
 An operation that is not in this table, `stores` without a result, more turns than the budget, and
 running past the last instruction are traps: the event changes nothing, and the program's slot is
 disabled.
 
 ## The last operand
 
-{_table(("space", "text", "what"), spaces)}
+{table(("space", "text", "what"), spaces)}
+
 ## Words of an event
 
-{_table(("word", "bits", "meaning"), events)}"""
+{table(("word", "bits", "meaning"), events)}
+"""

@@ -1,7 +1,8 @@
 """A page in Markdown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from precog_spec.markdown import table
 from precog_spec.registers.generate.parts import field_doc, has_reset, unit, version
 from precog_spec.registers.model import WORD_BYTES, Block, Register, RegisterMap
 
@@ -10,6 +11,10 @@ __all__ = ["markdown"]
 
 def markdown(regmap: RegisterMap) -> str:
     """A page with one section per block."""
+    blocks = [
+        [block.name, f"`{placed.base:#06x}`", f"`{block.type:#010x}`", version(block), block.doc]
+        for placed, block in ((placed, placed.block) for placed in regmap.blocks)
+    ]
     lines = [
         "# Registers",
         "",
@@ -18,45 +23,36 @@ def markdown(regmap: RegisterMap) -> str:
         "",
         "Blocks form a linked list that starts at 0: type, version, byte offset of the next block.",
         "",
-        "| block | base | type | version | what |",
-        "| --- | --- | --- | --- | --- |",
+        table(("block", "base", "type", "version", "what"), blocks),
     ]
     for placed in regmap.blocks:
-        block = placed.block
-        lines.append(
-            f"| {block.name} | `{placed.base:#06x}` | `{block.type:#010x}` | {version(block)} "
-            f"| {block.doc} |"
-        )
-    for placed in regmap.blocks:
-        lines += ["", f"## {placed.block.name}", "", placed.block.doc, "", *_md_block(placed.block)]
+        lines += ["", f"## {placed.block.name}", "", placed.block.doc, "", *_block(placed.block)]
     return "\n".join([*lines, ""])
 
 
-def _md_block(block: Block) -> Iterator[str]:
+def _block(block: Block) -> Iterator[str]:
     if block.registers:
-        yield "| offset | register | bits | field | access | reset | unit | what |"
-        yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
-        for register in block.registers:
-            yield from _md_register(f"{block.offset(register.name):#06x}", register)
-    for table in block.tables:
+        yield _fields("offset", [(f"{block.offset(x.name):#06x}", x) for x in block.registers])
+    for one in block.tables:
         yield ""
         yield (
-            f"**{table.name}**: {table.count} entries, {table.stride} bytes apart, from "
-            f"`{block.table_offset(table.name):#06x}`; described by the words at "
-            f"`{block.descriptor_offset(table.name):#06x}`. {table.doc}"
+            f"**{one.name}**: {one.count} entries, {one.stride} bytes apart, from "
+            f"`{block.table_offset(one.name):#06x}`; described by the words at "
+            f"`{block.descriptor_offset(one.name):#06x}`. {one.doc}"
         )
         yield ""
-        yield "| in entry | register | bits | field | access | reset | unit | what |"
-        yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
-        for position, register in enumerate(table.registers):
-            yield from _md_register(f"{position * WORD_BYTES:#04x}", register)
+        places = (f"{n * WORD_BYTES:#04x}" for n in range(len(one.registers)))
+        yield _fields("in entry", zip(places, one.registers, strict=True))
 
 
-def _md_register(offset: str, register: Register) -> Iterator[str]:
-    for field in register.fields:
-        bits = f"{field.lsb + field.bits - 1}:{field.lsb}" if field.bits > 1 else str(field.lsb)
-        reset = f"`{field.reset:#x}`" if has_reset(register, field) else ""
-        yield (
-            f"| `{offset}` | {register.name} | {bits} | {field.name} | {field.access.value} "
-            f"| {reset} | {unit(field)} | {field_doc(field)} |"
-        )
+def _fields(place: str, registers: Iterable[tuple[str, Register]]) -> str:
+    """The fields of registers, each of which stands at an offset."""
+    rows = []
+    for offset, register in registers:
+        for field in register.fields:
+            bits = f"{field.lsb + field.bits - 1}:{field.lsb}" if field.bits > 1 else field.lsb
+            reset = f"`{field.reset:#x}`" if has_reset(register, field) else ""
+            cells = [f"`{offset}`", register.name, bits, field.name, field.access.value, reset]
+            rows.append([*cells, unit(field), field_doc(field)])
+    head = [place, "register", "bits", "field", "access", "reset", "unit", "what"]
+    return table(head, rows)
