@@ -10,11 +10,11 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.measure.base_rtt import BaseRtt
+from precog_hw.measure.division import Division
 from precog_hw.measure.layouts import feature_layout, measured_layout
-from precog_hw.measure.reciprocal import Aligner, Reciprocal, quotient
 from precog_hw.measure.split import HALF_BITS, SplitMultiplier
 from precog_spec.config import NicConfig
-from precog_spec.contract import RECIPROCAL_BITS, Fmt
+from precog_spec.contract import Fmt
 
 __all__ = ["Feature"]
 
@@ -29,15 +29,14 @@ class Feature(wiring.Component):
 
     ::
 
-        cycle   0     1      2     3      4      5     6       7        8     9      10
+        cycle   0     1      2     3                                8
         rtt ─► [sigma R] ─► + ──┐
-        qp ──► S ─► [(1-sigma) S] ─► S' ─► lz ─► << ─► table ─► [x f] ─► y ─┐
-                                     └─► R - S' ──► align, 2 cycles ────────┴► [*] ─► round ─► K
+        qp ──► S ─► [(1-sigma) S] ─► S' ─► R - S' ─► [Division] ─► K
         qp, t ─► windowed minimum ─► base
 
-    Latency: `latency` = 10 cycles from the sample's transfer to the feature's offer with up to 256
-    queue pairs, 11 above (block RAM).
-    Throughput: one sample every 11 (12) cycles. Cost: 7 multipliers, qps x 122 bits of memory.
+    Latency: `latency` = 8 cycles from the sample's transfer to the feature's offer with up to 256
+    queue pairs, 9 above (block RAM).
+    Throughput: one sample every 9 (10) cycles. Cost: 9 multipliers, qps x 122 bits of memory.
 
     Parameters
     ----------
@@ -97,7 +96,7 @@ class Feature(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from a sample's transfer to its feature's offer."""
-        return 10 if self._config.qps <= _SMALL else 11
+        return 8 if self._config.qps <= _SMALL else 9
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -203,28 +202,19 @@ class Feature(wiring.Component):
         return srtt
 
     def _deviation(self, m: Module, srtt: Signal) -> None:
-        """K_t of (3), 7 cycles after `srtt`; both hold until the next sample."""
-        dsp = self._config.dsp
-        m.submodules.reciprocal = reciprocal = Reciprocal(dsp=dsp)
-        m.submodules.aligner = aligner = Aligner()
-        m.submodules.scale = scale = SplitMultiplier(
-            signed(18 + HALF_BITS), unsigned(RECIPROCAL_BITS), dsp=dsp
-        )
+        """K_t of (3), 5 cycles after `srtt`; both hold until the next sample."""
+        m.submodules.division = division = Division(dsp=self._config.dsp)
         gap = Signal(signed(Fmt.SRTT.width + 1))
-        bound, beyond = Signal(Fmt.SRTT.width + Fmt.X.int_bits), Signal()
+        bound = Signal(Fmt.SRTT.width + Fmt.X.int_bits)
+        past, beyond = Signal(signed(len(bound) + 1)), Signal()
         m.d.sync += [
-            scale.a.eq(aligner.o),
             gap.eq((self.o.payload.rtt << _FRAC) - srtt),
             bound.eq((srtt << Fmt.X.int_bits) - (srtt >> Fmt.X.frac_bits)),
-            beyond.eq((gap > 0) & (gap >= bound)),
+            past.eq(gap - bound),
+            beyond.eq((gap > 0) & ~past[-1]),
         ]
-        m.d.comb += [
-            reciprocal.v.eq(srtt),
-            aligner.d.eq(gap),
-            aligner.n.eq(reciprocal.n),
-            scale.b.eq(reciprocal.y),
-        ]
+        m.d.comb += [division.v.eq(srtt), division.d.eq(gap)]
         # Without a reset, so that the limit can be one: no logic after the sum.
         k = Signal(signed(Fmt.X.width), reset_less=True)
-        m.d.sync += k.eq(Mux(beyond, Fmt.X.max, quotient(scale.high, scale.low)[: Fmt.X.width]))
+        m.d.sync += k.eq(Mux(beyond, Fmt.X.max, division.o))
         m.d.comb += self.o.payload.k.eq(k)

@@ -1,26 +1,36 @@
 """Division by a tabled reciprocal: K_t of thesis (3) and e(t) of (14) are quotients d / v.
 
 `Reciprocal` turns v into a shift n and a mantissa y, `Aligner` shifts d by n; a product of the two
-is the quotient. Arithmetic, errors and table: `precog_models.measure.reciprocal`.
+is the quotient. `precog_hw.measure.division` is the quick form. Arithmetic, errors and table:
+`precog_models.measure.reciprocal`.
 """
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.dsp import Multiplier
 from precog_hw.measure.serial import SerialMultiplier
 from precog_hw.measure.split import HALF_BITS
 from precog_spec.contract import CHORD_GUARD_BITS, CHORDS, RECIPROCAL_BITS, chord_table
 
-__all__ = ["Aligner", "Reciprocal", "leading_zeros", "quotient"]
+__all__ = [
+    "ALIGNED_BITS",
+    "DROP",
+    "ROUND_BITS",
+    "X_BITS",
+    "Aligner",
+    "Reciprocal",
+    "chord",
+    "leading_zeros",
+    "quotient",
+]
 
-_X_BITS = 13  # position inside a chord
+X_BITS = 13  # position inside a chord
 _BASE_BITS = max(base for base, _ in chord_table()).bit_length()
 _FALL_BITS = max(fall for _, fall in chord_table()).bit_length()
-_DROP = 4  # low bits of the aligned dividend that do not reach the multipliers
-_ALIGNED_BITS = 39
-_ROUND_BITS = 15
+DROP = 4  # low bits of the aligned dividend that do not reach the multipliers
+ALIGNED_BITS = 39
+ROUND_BITS = 15
 
 
 def leading_zeros(value: Value) -> Value:
@@ -36,29 +46,51 @@ def leading_zeros(value: Value) -> Value:
     return Cat(Mux(some, leading_zeros(upper), leading_zeros(lower)), ~some)
 
 
+def chord(m: Module, v: Value) -> tuple[Signal, Signal, Signal, Signal]:
+    """The chord of 1 / v: n one cycle after `v`, the others 2 cycles after it.
+
+    Returns
+    -------
+    n : Signal(5)
+        Leading zeros of `v`.
+    base : Signal(21)
+    fall : Signal(14)
+        Those of `chord_table`.
+    x : Signal(13)
+        Position on the chord: the mantissa of 1 / v is ``(base - (fall x >> 13)) >> 4``.
+    """
+    n, near = Signal(5), Signal(32)
+    first = [v[8 * k : 8 * (k + 1)].any() for k in (3, 2, 1)]  # whole bytes go at once
+    by_bytes = Mux(first[0], v, Mux(first[1], v << 8, Mux(first[2], v << 16, v << 24)))
+    m.d.sync += [near.eq(by_bytes), n.eq(leading_zeros(v))]
+
+    # Bit 31 of the shifted value is 1 (for v = 0 the bits below are 0, as for v = 1).
+    mantissa = (near << n[:3])[:31]
+    row = mantissa[-(CHORDS - 1).bit_length() :]
+    base, fall, x = Signal(_BASE_BITS), Signal(_FALL_BITS), Signal(X_BITS)
+    m.d.sync += [
+        base.eq(Array(Const(value, _BASE_BITS) for value, _ in chord_table())[row]),
+        fall.eq(Array(Const(value, _FALL_BITS) for _, value in chord_table())[row]),
+        x.eq(mantissa[24 - X_BITS : 24]),
+    ]
+    return n, base, fall, x
+
+
 class Reciprocal(wiring.Component):
-    """Shift and mantissa of 1 / v: a chord of 1/x through one product.
+    """Shift and mantissa of 1 / v: a chord of 1/x, without a multiplier.
 
     ::
 
-        v ─► leading zeros ─► shift ─► table ─► [x fall] ─► base - fall x ─► y
+        v ─► leading zeros ─► shift, table ─► [x fall] ─► base - fall x ─► y
                  └► n
 
-    Latency: `n` 1 cycle, `y` `latency` cycles after `v`: 5, or 12 in the serial form.
-    Throughput: one per cycle; in the serial form `v` must hold until `y` is there.
-    Cost: 1 multiplier (serial: an adder), 128 x 35 bits of table in LUTs.
-
-    Parameters
-    ----------
-    dsp : str
-        `NicConfig.dsp`.
-    serial : bool
-        Make the product of additions.
+    Latency: `n` 1 cycle, `y` 12 cycles after `v`. Throughput: `v` must hold until `y` is there.
+    Cost: 128 x 35 bits of table in LUTs.
 
     Members
     -------
     stb : In(1)
-        `v` is new. Only the serial form looks at it.
+        `v` is new.
     v : In(32)
         Divisor; 0 counts as 1.
     n : Out(5)
@@ -74,6 +106,7 @@ class Reciprocal(wiring.Component):
         m.submodules.shifted = shifted = Aligner()
         m.submodules.product = product = SplitMultiplier(shifted.o.shape(), reciprocal.y.shape())
         m.d.comb += [
+            reciprocal.stb.eq(word_stb),
             reciprocal.v.eq(word),
             shifted.d.eq(late.o),  # the dividend, when n of its divisor is there
             shifted.n.eq(reciprocal.n),
@@ -88,42 +121,19 @@ class Reciprocal(wiring.Component):
     n: Signal
     y: Signal
 
-    def __init__(self, *, dsp: str = "generic", serial: bool = False) -> None:
-        self._serial = serial
-        self._slope = (
-            SerialMultiplier(_FALL_BITS, _X_BITS)
-            if serial
-            else Multiplier(_FALL_BITS + 1, _X_BITS + 1, dsp=dsp)
-        )
+    def __init__(self) -> None:
+        self._slope = SerialMultiplier(_FALL_BITS, X_BITS)
         self.latency = 4 + self._slope.latency
         super().__init__({"stb": In(1), "v": In(32), "n": Out(5), "y": Out(RECIPROCAL_BITS)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        v = Signal(32)
-        m.d.sync += [v.eq(self.v), self.n.eq(leading_zeros(self.v))]
-
-        # Bit 31 of the shifted value is 1 (for v = 0 the bits below are 0, as for v = 1).
-        mantissa = Signal(31)
-        m.d.sync += mantissa.eq((v << self.n)[:31])
-
-        base, fall, x = Signal(_BASE_BITS), Signal(_FALL_BITS), Signal(_X_BITS)
-        chord = mantissa[-(CHORDS - 1).bit_length() :]
-        m.d.sync += [
-            base.eq(Array(Const(value, _BASE_BITS) for value, _ in chord_table())[chord]),
-            fall.eq(Array(Const(value, _FALL_BITS) for _, value in chord_table())[chord]),
-            x.eq(mantissa[24 - _X_BITS : 24]),
-        ]
-
-        late = Signal.like(base)
-        m.d.sync += late.eq(base)
+        n, base, fall, x = chord(m, self.v)
         m.submodules.slope = slope = self._slope
-        if self._serial:
-            begin = Signal(3)
-            m.d.sync += begin.eq(Cat(self.stb, begin))
-            m.d.comb += slope.stb.eq(begin[-1])
-        m.d.comb += [slope.a.eq(fall), slope.b.eq(x)]
-        m.d.sync += self.y.eq((late - (slope.p >> _X_BITS)) >> CHORD_GUARD_BITS)
+        begin = Signal(3)
+        m.d.sync += begin.eq(Cat(self.stb, begin))
+        m.d.comb += [self.n.eq(n), slope.stb.eq(begin[-1]), slope.a.eq(fall), slope.b.eq(x)]
+        m.d.sync += self.y.eq((base - (slope.p >> X_BITS)) >> CHORD_GUARD_BITS)
         return m
 
 
@@ -145,13 +155,13 @@ class Aligner(wiring.Component):
 
     d: In(signed(33))
     n: In(5)
-    o: Out(signed(_ALIGNED_BITS - _DROP))
+    o: Out(signed(ALIGNED_BITS - DROP))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        coarse, fine = Signal(signed(_ALIGNED_BITS)), Signal(3)
+        coarse, fine = Signal(signed(ALIGNED_BITS)), Signal(3)
         m.d.sync += [coarse.eq(self.d << (self.n[3:] << 3)), fine.eq(self.n[:3])]
-        m.d.comb += self.o.eq((coarse << fine)[_DROP:_ALIGNED_BITS])
+        m.d.comb += self.o.eq((coarse << fine)[DROP:ALIGNED_BITS])
         return m
 
 
@@ -160,5 +170,5 @@ def quotient(high: Value, low: Value, *, minus: int = 0) -> Value:
 
     One sum of two numbers and a constant.
     """
-    constant = (1 << (_ROUND_BITS - 1)) - (minus << _ROUND_BITS)
-    return (high + (low >> HALF_BITS) + constant) >> _ROUND_BITS
+    constant = (1 << (ROUND_BITS - 1)) - (minus << ROUND_BITS)
+    return (high + (low >> HALF_BITS) + constant) >> ROUND_BITS

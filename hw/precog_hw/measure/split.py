@@ -36,6 +36,14 @@ class SplitMultiplier(wiring.Component):
     ------
     ValueError
         An operand is too wide.
+
+    Usage
+    -----
+    ::
+
+        m.submodules.product = product = SplitMultiplier(unsigned(32), unsigned(6))
+        m.d.comb += [product.a.eq(word), product.b.eq(row)]
+        whole = product.low + (product.high << HALF_BITS)  # a cycle after both
     """
 
     a: Signal

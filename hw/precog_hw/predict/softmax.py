@@ -105,7 +105,7 @@ class Softmax(wiring.Component):
 
     def __init__(self, *, dsp: str = "generic") -> None:
         self._dsp = dsp
-        self._reciprocal = Reciprocal(serial=True)
+        self._reciprocal = Reciprocal()
         super().__init__(
             {
                 "i": In(stream.Signature(SOFTMAX_INPUT)),

@@ -127,7 +127,7 @@ class TargetAdjuster(wiring.Component):
 
         self._target(m, step, old, new)
         self._advice_range(m, step)
-        m.submodules.reciprocal = reciprocal = Reciprocal(serial=True)
+        m.submodules.reciprocal = reciprocal = Reciprocal()
         m.d.comb += [
             reciprocal.stb.eq(step[9 - 1]),
             reciprocal.v.eq(job.target),

@@ -25,8 +25,7 @@ __all__ = ["STAGES", "stages"]
 #: What is done up to the cycle that is told, in order.
 STAGES = (
     "S: weighted sum of the sample and the state",
-    "1 / S: leading zeros, shift, table, chord",
-    "K: deviation times 1 / S, rounded",
+    "K: deviation over S by a table of chords, rounded",
     "the last hidden units' slot enters the engine",
     "sums of the gates: weight times K and the stored part",
     "tables of the gates",
@@ -102,7 +101,6 @@ def _watches(
     ends = (1, 5, gates, state, tanh, tanh + 2)
     return [
         (_changes(inner["feature.srtt"]), 0),
-        (_changes(inner["feature.reciprocal.y"]), 0),
         (set_(inner["feature.o__valid"]), 0),
         *((slot(stage), 1 if stage == 1 else 0) for stage in ends),
         (set_(inner["predictor.engine.head.done"]), 0),

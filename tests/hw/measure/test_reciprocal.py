@@ -12,8 +12,6 @@ from amaranth.sim import Simulator
 from precog_hw.measure.reciprocal import Aligner, Reciprocal, leading_zeros
 from precog_models.measure.reciprocal import reciprocal
 
-LATENCY_N, LATENCY_Y = 1, 5
-
 
 class Zeros(wiring.Component):
     """`leading_zeros` as a component."""
@@ -53,24 +51,8 @@ def test_leading_zeros(seed: int) -> None:
     simulate(dut, bench)
 
 
-def test_reciprocal_each_cycle(seed: int) -> None:
+def test_reciprocal(seed: int) -> None:
     dut = Reciprocal()
-    values = divisors(random.Random(seed), 400)
-
-    async def bench(ctx: Any) -> None:
-        for cycle in range(len(values) + LATENCY_Y):
-            ctx.set(dut.v, values[min(cycle, len(values) - 1)])
-            if LATENCY_N <= cycle < len(values) + LATENCY_N:
-                assert ctx.get(dut.n) == reciprocal(values[cycle - LATENCY_N])[0]
-            if cycle >= LATENCY_Y:
-                assert ctx.get(dut.y) == reciprocal(values[cycle - LATENCY_Y])[1]
-            await ctx.tick()
-
-    simulate(dut, bench)
-
-
-def test_serial_reciprocal(seed: int) -> None:
-    dut = Reciprocal(serial=True)
 
     async def bench(ctx: Any) -> None:
         for v in divisors(random.Random(seed), 60):

@@ -1,0 +1,110 @@
+"""The quotient d / v, as soon as the divisor is there."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.dsp import Multiplier
+from precog_hw.measure.reciprocal import ALIGNED_BITS, DROP, ROUND_BITS, X_BITS, chord
+from precog_hw.measure.split import HALF_BITS, SplitMultiplier
+from precog_spec.contract import CHORD_GUARD_BITS, RECIPROCAL_BITS, Fmt, chord_table
+
+__all__ = ["Division"]
+
+#: Of what a chord falls at most, in the reciprocal's LSB.
+_PART_BITS = (max(fall for _, fall in chord_table()) >> CHORD_GUARD_BITS).bit_length()
+
+
+class Division(wiring.Component):
+    """d / v with 12 fraction bits: `precog_models.measure.reciprocal.quotient`.
+
+    The mantissa of 1 / v is the chord's base less its fall, without fraction bits: a `whole` less a
+    `part` less a borrow of their fractions. d times the whole does not wait for the part; d itself
+    is subtracted where there is a borrow::
+
+        v ─► leading zeros ─► shift, table ─┬─► [x fall] ─► part ─► [* d] ─┐
+                   │                        └─► whole ─► [* d] ──────────► - ─► o
+                   └─────► d << n ────────────────┘
+
+    Latency: 5 cycles after `v`, if the caller registers `o`. Throughput: one per cycle.
+    Cost: 5 multipliers, 128 x 35 bits of table in LUTs.
+
+    Parameters
+    ----------
+    dsp : str
+        `NicConfig.dsp`.
+
+    Members
+    -------
+    v : In(32)
+        Divisor; 0 counts as 1.
+    d : In(signed(33))
+        Dividend, a cycle after `v`. |d / v| < 64, or the result is meaningless.
+    o : Out(signed)
+        The quotient 4 cycles after `v`, not registered: one sum of four numbers.
+    """
+
+    LATENCY = 4
+
+    v: Signal
+    d: Signal
+    o: Signal
+
+    def __init__(self, *, dsp: str = "generic") -> None:
+        self._dsp = dsp
+        super().__init__({"v": In(32), "d": In(signed(33)), "o": Out(signed(Fmt.X.width))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        n, base, fall, x = chord(m, self.v)
+        aligned = Signal(signed(ALIGNED_BITS - DROP))
+        again = Signal.like(aligned)
+        m.d.sync += [aligned.eq((self.d << n)[DROP:ALIGNED_BITS]), again.eq(aligned)]
+
+        m.submodules.slope = slope = Multiplier(len(fall) + 1, len(x) + 1, dsp=self._dsp)
+        m.submodules.whole = whole = SplitMultiplier(
+            aligned.shape(), unsigned(RECIPROCAL_BITS), dsp=self._dsp
+        )
+        m.submodules.part = part = SplitMultiplier(
+            aligned.shape(), unsigned(_PART_BITS), dsp=self._dsp
+        )
+        fraction = Signal(CHORD_GUARD_BITS)
+        m.d.sync += fraction.eq(base[:CHORD_GUARD_BITS])
+        fallen = slope.p[X_BITS:]
+        borrow = fallen[:CHORD_GUARD_BITS] > fraction
+        m.d.comb += [
+            slope.a.eq(fall),
+            slope.b.eq(x),
+            whole.a.eq(aligned),
+            whole.b.eq(base[CHORD_GUARD_BITS:]),
+            part.a.eq(again),
+            part.b.eq(fallen[CHORD_GUARD_BITS:]),
+        ]
+        drop = ROUND_BITS + HALF_BITS
+        bits = drop + Fmt.X.width
+        # Three numbers are subtracted: -n is ~n + 1.
+        rounded = Const((1 << (drop - 1)) + 3, bits)
+        minuend, borrowed = Signal(bits), Signal.like(again)
+        m.d.sync += [
+            minuend.eq(whole.low + _high(whole) + rounded),
+            borrowed.eq(Mux(borrow, again, 0)),
+        ]
+        low, high, last = (~_wide(word, bits) for word in (part.low, _high(part), borrowed))
+        a, b = _save(minuend, low, high)
+        a, b = _save(a, b, last)
+        m.d.comb += self.o.eq((a + b)[drop:bits].as_signed())
+        return m
+
+
+def _high(product: SplitMultiplier) -> Value:
+    return Cat(Const(0, HALF_BITS), product.high).as_signed()
+
+
+def _wide(word: Value, bits: int) -> Value:
+    """`word`, sign extended."""
+    return Cat(word, word[-1].replicate(bits - len(word)))
+
+
+def _save(a: Value, b: Value, c: Value) -> tuple[Value, Value]:
+    """Two numbers whose sum is that of three, without a carry chain."""
+    return a ^ b ^ c, Cat(Const(0, 1), ((a & b) | (a & c) | (b & c))[: len(a) - 1])
