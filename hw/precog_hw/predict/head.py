@@ -251,7 +251,8 @@ class LinearHead(wiring.Component):
         shift, checked = Signal(3, reset_less=True), Signal(len(above), reset_less=True)
         m.d.sync += [
             shift.eq(next_shift),
-            checked.eq(Cat(Const(n, 4) >= next_shift for n in range(len(above)))),
+            # From 7 on for each shift: a comparison would be constant.
+            checked.eq(Cat(Const(1) if n >= 7 else next_shift <= n for n in range(len(above)))),
         ]
         fits = ~((above ^ sign.replicate(len(above))) & checked).any()
         shifted = total[3:].as_signed() >> shift
