@@ -131,8 +131,8 @@ class Core(wiring.Component):
         self._config = config
         self._predictor = Predictor(config)
         self._feature = Feature(config, lead=self._predictor.x_lead)
-        #: Cycles from a sample's transfer to its prediction's offer.
         begins = 2 if config.relaxed else 0  # in the samples' queue
+        #: Cycles from a sample's transfer to its prediction's offer.
         self.prediction_latency = (
             begins
             + self._feature.latency

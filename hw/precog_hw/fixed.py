@@ -8,12 +8,25 @@ from amaranth.hdl import Cat, Const, Mux, Shape, Value, signed, unsigned
 
 from precog_spec.contract import Overflow, Q, Rounding
 
-__all__ = ["Overflow", "Rounding", "quantize", "shape"]
+__all__ = ["Overflow", "Rounding", "carry_save", "quantize", "shape", "widened"]
 
 
 def shape(fmt: Q) -> Shape:
     """The shape of a signal that holds a number of format `fmt`."""
     return signed(fmt.width) if fmt.signed else unsigned(fmt.width)
+
+
+def widened(value: Value, bits: int) -> Value:
+    """The bits of a signed number, `bits` of them."""
+    return Cat(value, value[-1].replicate(bits - len(value)))
+
+
+def carry_save(a: Value, b: Value, c: Value) -> tuple[Value, Value]:
+    """Two numbers whose sum is that of three of one width, modulo that width.
+
+    No carry runs: synthesis by itself puts a carry chain behind another. Cost: two LUTs a bit.
+    """
+    return a ^ b ^ c, Cat(Const(0, 1), ((a & b) | (a & c) | (b & c))[: len(a) - 1])
 
 
 def quantize(

@@ -5,6 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.dsp import Multiplier
+from precog_hw.fixed import carry_save, widened
 from precog_hw.measure.reciprocal import ALIGNED_BITS, DROP, ROUND_BITS, X_BITS, chord
 from precog_hw.measure.split import HALF_BITS, SplitMultiplier
 from precog_spec.contract import CHORD_GUARD_BITS, RECIPROCAL_BITS, Fmt, chord_table
@@ -89,22 +90,12 @@ class Division(wiring.Component):
             minuend.eq(whole.low + _high(whole) + rounded),
             borrowed.eq(Mux(borrow, again, 0)),
         ]
-        low, high, last = (~_wide(word, bits) for word in (part.low, _high(part), borrowed))
-        a, b = _save(minuend, low, high)
-        a, b = _save(a, b, last)
+        low, high, last = (~widened(word, bits) for word in (part.low, _high(part), borrowed))
+        a, b = carry_save(minuend, low, high)
+        a, b = carry_save(a, b, last)
         m.d.comb += self.o.eq((a + b)[drop:bits].as_signed())
         return m
 
 
 def _high(product: SplitMultiplier) -> Value:
     return Cat(Const(0, HALF_BITS), product.high).as_signed()
-
-
-def _wide(word: Value, bits: int) -> Value:
-    """`word`, sign extended."""
-    return Cat(word, word[-1].replicate(bits - len(word)))
-
-
-def _save(a: Value, b: Value, c: Value) -> tuple[Value, Value]:
-    """Two numbers whose sum is that of three, without a carry chain."""
-    return a ^ b ^ c, Cat(Const(0, 1), ((a & b) | (a & c) | (b & c))[: len(a) - 1])

@@ -14,6 +14,7 @@ from precog_spec.config import NicConfig
 from precog_spec.contract import HIDDEN, MAX_OUTPUTS, Fmt
 
 from ..dsp import Multiplier
+from ..fixed import carry_save, widened
 from .layouts import JOBS, OUTPUTS, Sizes, load_layout, scrub_ports, slot_layout
 from .pipeline import Delays
 from .taps import tap
@@ -277,7 +278,6 @@ def _sum(start: Value, terms: list[Signal]) -> Value:
     """`start` and one or two terms in one carry chain, before which three bits become two."""
     if len(terms) == 1:
         return start + terms[0]
-    a = start
-    b, c = (Cat(term, term[-1].replicate(_SUM_BITS - len(term))) for term in terms)
-    carries = (a & b) | (a & c) | (b & c)
-    return (a ^ b ^ c) + Cat(Const(0, 1), carries)
+    first, second = (widened(term, _SUM_BITS) for term in terms)
+    a, b = carry_save(start, first, second)
+    return a + b
