@@ -1,10 +1,14 @@
 """Documents: the site builds without a warning, and links of files outside it lead somewhere."""
 
+import importlib
+import json
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +42,22 @@ def test_the_version_is_the_same_everywhere() -> None:
         "CITATION.cff": version,
         "README.md": short,
     }
+
+
+def _generated() -> Iterator[Any]:
+    """Each page of evidence that names its record in the repository, and that record."""
+    for path in sorted((_ROOT / "docs/evidence").glob("*.md")):
+        record = re.search(r"For machines: `(docs/.+)`", path.read_text(encoding="utf-8"))
+        if record:
+            yield pytest.param(path, record[1], id=path.stem)
+
+
+@pytest.mark.parametrize(("path", "record"), list(_generated()))
+def test_a_generated_page_is_of_its_record(path: Path, record: str) -> None:
+    package = "precog_sim" if path.stem == "fabric" else "precog_studies"
+    page = importlib.import_module(f"{package}.{path.stem}.page").page
+    said = json.loads((_ROOT / record).read_text(encoding="utf-8"))
+    assert path.read_text(encoding="utf-8") == page(said, record), f"write it from {record} anew"
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:

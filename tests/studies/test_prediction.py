@@ -166,14 +166,6 @@ def test_a_study_is_recorded_and_paged(tmp_path: Path) -> None:
         main(["--seeds", "1", "--out", str(tmp_path)])
 
 
-def test_the_page_in_the_documents_is_of_its_record() -> None:
-    from precog_studies.prediction.page import page
-
-    docs = Path(__file__).parents[2] / "docs/evidence"
-    said = json.loads((docs / "data/prediction.json").read_text())
-    assert (docs / "prediction.md").read_text() == page(said, "docs/evidence/data/prediction.json")
-
-
 def test_an_arm_of_any_scenario() -> None:
     scenario = incast("hundredth", senders=5, sizes=[100_000] * 5)
     assert with_arm(scenario, OFF) == scenario

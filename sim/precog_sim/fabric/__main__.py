@@ -54,10 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "command": " ".join(["python -m precog_sim.fabric", *given]),
         "commit": commit,
         "cpu_s": round(time.process_time(), 1),  # of the process, every seed's runs included
-        "record": record.as_posix(),
         "runs": runs,
     }
-    text = page(said)
+    text = page(said, record.as_posix())
     asked.out.mkdir(parents=True, exist_ok=True)
     record.write_text(json.dumps(said, indent=1) + "\n")
     (asked.page or asked.out / "fabric.md").write_text(text)

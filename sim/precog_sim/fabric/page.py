@@ -30,7 +30,7 @@ _HOSTS = (
 _SHARES = ("mean", "p50", "p95", "p99")
 
 
-def page(said: dict[str, Any]) -> str:
+def page(said: dict[str, Any], record: str) -> str:
     """Markdown: the p95 that are judged, then every network by size of flow."""
     known = {line["network"] for line in said["runs"] if line["ns3"]}
     limits = ", ".join(
@@ -41,7 +41,7 @@ def page(said: dict[str, Any]) -> str:
             command=said["command"],
             commit=said["commit"],
             cpu=said["cpu_s"],
-            record=said["record"],
+            record=record,
             hosts=_HOSTS,
             limits=limits,
         ),

@@ -24,7 +24,7 @@ from precog_net.laws import NAMES, RIVALS
 from precog_sim.commit import commit_name
 from precog_studies.fabric_speed import cases, rings, rival
 from precog_studies.fabric_speed.machine import processor, processors
-from precog_studies.fabric_speed.page import page
+from precog_studies.fabric_speed.page import page, picture
 from precog_studies.kept import kept
 from precog_studies.record import finish, write_record
 
@@ -193,7 +193,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "found": PARTS[part](asked),
         }
         write_record(record, said)
-    return finish(record, asked.page, lambda: page(said, record))
+    if "hosts" in said and "senders" in said:
+        picture(said, record.with_suffix(".svg"))
+    return finish(record, asked.page, lambda: page(said, record.as_posix()))
 
 
 if __name__ == "__main__":

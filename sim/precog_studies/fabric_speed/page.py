@@ -1,4 +1,4 @@
-"""The record as a page of Markdown, and its curves as a picture next to the record."""
+"""The record as a page of Markdown, and its curves as a picture."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,21 +20,16 @@ to the next: what is compared was run in turns.
 """
 
 
-def page(said: dict[str, Any], record: Path) -> str:
+def page(said: dict[str, Any], record: str) -> str:
     """A section for each part that there is."""
-    lines = [_TOP.format(record=record.as_posix())]
+    lines = [_TOP.format(record=record)]
     for part, section in _SECTIONS.items():
         if part in said:
             lines += section(said[part]["found"])
             lines += ["", "`{command}`, commit {commit}.".format(**said[part]), ""]
     if "hosts" in said and "senders" in said:
-        picture(said, record.with_suffix(".svg"))
-        lines += [f"![Events per CPU second, and memory]({_next_to(record)})", ""]
+        lines += ["![Events per CPU second, and memory](data/fabric_speed.svg)", ""]
     return "\n".join(lines)
-
-
-def _next_to(record: Path) -> str:
-    return f"data/{record.with_suffix('.svg').name}"
 
 
 def _timings(found: dict[str, Any]) -> list[str]:

@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     path = asked.out / "figure20.json"
     write_record(path, said)
     save("figure20", draw(Figure20.of(said)), path.with_suffix(".svg"), HEIGHT_PX)
-    return finish(path, asked.page, lambda: page(said, path))
+    return finish(path, asked.page, lambda: page(said, path.as_posix()))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The record as a page of Markdown."""
 
-from pathlib import Path
 from typing import Any
 
 from precog_spec.markdown import row, table
@@ -21,7 +20,7 @@ The thesis' law runs as its program did: a target of 5 µs, though most ways her
 empty, the gains that it learnt on the incast, 10 Gb/s at the start. Other laws have their authors'
 constants and start at line rate, as in `precog sim fabric`.
 
-![Slowdowns by size, and what the thesis says]({picture})
+![Slowdowns by size, and what the thesis says](data/figure20.svg)
 """
 _SHAPE = """## What the thesis says of its curves
 
@@ -33,12 +32,11 @@ The thesis prints the figure without numbers. Its section 4.4.2 says where curve
 _HOLDS = {True: "holds", False: "**differs**", None: "open"}
 
 
-def page(said: dict[str, Any], record: Path) -> str:
+def page(said: dict[str, Any], record: str) -> str:
     """Markdown: the picture, the thesis' sentences, and a table of each percentile."""
     lines = [
         _TOP.format(
-            record=record.as_posix(),
-            picture=f"data/{record.with_suffix('.svg').name}",
+            record=record,
             duration=said["duration_ms"],
             **{key: said[key] for key in ("command", "commit", "topology", "workload", "seeds")},
         )

@@ -16,7 +16,7 @@ from rich.progress import Progress
 from precog_sim.commit import commit_name
 from precog_sim.synth.target import SynthError, tool_version
 from precog_studies.record import finish, write_record
-from precog_studies.scale.page import page
+from precog_studies.scale.page import page, picture
 from precog_studies.scale.parts import PARTS, area
 
 __all__ = ["QPS", "main"]
@@ -60,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             }
             write_record(record, said)
             progress.advance(task)
-    return finish(record, asked.page, lambda: page(said, record))
+    picture(said, record.with_suffix(".svg"))
+    return finish(record, asked.page, lambda: page(said, record.as_posix()))
 
 
 def _kept(record: Path) -> list[dict[str, Any]]:

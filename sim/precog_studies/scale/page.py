@@ -1,4 +1,4 @@
-"""The record as a page of Markdown, and its curves as a picture next to the record."""
+"""The record as a page of Markdown, and its curves as a picture."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,10 +51,10 @@ def _by_part(found: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, 
     return parts
 
 
-def page(said: Mapping[str, Any], record: Path) -> str:
+def page(said: Mapping[str, Any], record: str) -> str:
     """A table for each block, those that grow too fast named, and the picture."""
     parts = _by_part(said["found"])
-    lines = [_TOP.format(record=record.as_posix(), margin=MARGIN, **{k: said[k] for k in _SAID})]
+    lines = [_TOP.format(record=record, margin=MARGIN, **{k: said[k] for k in _SAID})]
     head = ["block", "queue pairs", *_COLUMNS.values(), "LUT, growth at each doubling", "commit"]
     rows = []
     for part, of_part in parts.items():
@@ -71,8 +71,7 @@ def page(said: Mapping[str, Any], record: Path) -> str:
         if faults
         else "No block grows faster than memory."
     )
-    lines += ["", word, "", f"![Area against queue pairs](data/{record.stem}.svg)", ""]
-    picture(parts, record.with_suffix(".svg"))
+    lines += ["", word, "", "![Area against queue pairs](data/scale.svg)", ""]
     return "\n".join(lines)
 
 
@@ -80,12 +79,12 @@ _LOGIC = ("lut", "ff")
 _SAID = ("command", "tool")
 
 
-def picture(parts: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
+def picture(said: Mapping[str, Any], path: Path) -> None:
     """LUTs, flip-flops and block RAMs of each block against queue pairs."""
     with mpl.rc_context({"svg.hashsalt": "precog", "svg.fonttype": "none"}):
         figure = Figure(figsize=(9.5, 3.2), layout="constrained")
         for place, name in zip(figure.subplots(1, 3), ("lut", "ff", "bram"), strict=True):
-            for part, lines in parts.items():
+            for part, lines in _by_part(said["found"]).items():
                 points = [(line["qps"], line[name]) for line in lines]
                 place.plot(*zip(*points, strict=True), marker=".", label=part)
             place.set_xscale("log", base=2)
