@@ -1,8 +1,8 @@
 """``sim:``: the Verilated NIC behind the driver's transport interface.
 
 ``sim:`` alone is preset ``lanes64``; ``sim:lanes16`` another preset of `NicConfig`, and
-``sim:qps=128,lanes=16`` sizes by name; ``width=64`` adds the packet path. Every register access is
-an AXI4-Lite transaction on the RTL's pins.
+``sim:qps=128,lanes=16`` sizes by name; ``width=64`` adds the packet path. A board's preset has
+behavioural multipliers here. Every register access is an AXI4-Lite transaction on the RTL's pins.
 """
 
 import numpy as np
@@ -84,7 +84,7 @@ def parse_config(argument: str) -> NicConfig:
             except ValueError as error:
                 raise DeviceError(f"simulator argument {part!r} {error}") from error
     try:
-        return NicConfig(**values)
+        return NicConfig(**{**values, "dsp": "generic"})  # a vendor's block is no Verilog
     except ValueError as error:
         raise DeviceError(f"simulator: {error}") from error
 

@@ -1,6 +1,7 @@
 """``sim:`` URIs, and register access through the stand-in."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,11 @@ def test_a_uri_names_a_preset_or_sizes() -> None:
     assert (config.lanes, config.qps, config.sets) == (16, 128, 4)
     config = parse_config("lanes=4,columns=1")  # the first alone could not be built
     assert (config.lanes, config.columns) == (4, 1)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_has_no_vendor_s_block(name: str) -> None:
+    assert parse_config(name) == replace(PRESETS[name], dsp="generic")
 
 
 @pytest.mark.parametrize(
