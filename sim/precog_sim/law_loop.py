@@ -79,8 +79,8 @@ class EngineSetup:
         self.check(device, flows)
         assert device.law is not None
         made = compile_law(load(self.law))
-        facts = made.law.facts(network_base_us)
-        values = made.law.integers(self.preset, device.tick_ps, **{**facts, **self.values})
+        told = made.law.with_facts(self.values, network_base_us)
+        values = made.law.integers(self.preset, device.tick_ps, **told)
         device.law.load(made.program, values, slot=_SLOT)
         for number in range(flows):
             device.qp(number).configure(

@@ -144,8 +144,8 @@ class Program:
         Values by parameter.
     settings : dict of str to object
         A value for each of `SETTINGS`.
-    facts : callable, optional
-        Parameters that are facts of the network, and their values, from its largest base RTT in us.
+    with_facts : callable, optional
+        Adds facts of the network to given values: of them and its largest base RTT in us.
     address : dict of str to int
         Of the native code, by event.
     made : callable, optional
@@ -161,7 +161,9 @@ class Program:
     address: dict[str, int]
     code: tuple[Any, ...] = field(repr=False)  # keeps it alive
     made: Callable[[Mapping[str, float]], Mapping[str, Any]] = field(default=dict, repr=False)
-    facts: Callable[[float], Mapping[str, float]] = field(default=lambda _: {}, repr=False)
+    with_facts: Callable[[Mapping[str, float], float], Mapping[str, float]] = field(
+        default=lambda values, _: values, repr=False
+    )
 
     def record(self, values: Mapping[str, float], preset: str | None = None) -> NDArray[np.void]:
         """The parameters' record: defaults, changed by the preset, changed by `values`.

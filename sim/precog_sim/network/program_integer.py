@@ -120,7 +120,7 @@ def integer_program(law: str | Path) -> Program:
         {event: int(one.address) for event, one in code.items()},
         tuple(code.values()),
         lambda values: _integers(found, values),
-        found.facts,
+        found.with_facts,
     )
 
 

@@ -75,10 +75,10 @@ class Programmed(CongestionControl):
         if marking is not None:
             low, high = (int(share * link.bdp) for share in marking[:2])
             ecn = Ecn(low, high, marking[2])
-        facts = self.program.facts(link.base_rtt_ns * 1e-3)
+        values = self.program.with_facts(self.values, link.base_rtt_ns * 1e-3)
         return LawSetup(
             self.program,
-            self.program.record({**facts, **self.values}, self.preset),
+            self.program.record(values, self.preset),
             header=settings["HEADER"],
             ack_bytes=settings["ACK_BYTES"],
             window=Window.OWN if settings["WINDOWED"] else Window.NONE,

@@ -74,10 +74,11 @@ class Law:
         values = self.presets[preset].values if preset in self.presets else {}
         return integers(self.parameters, {**values, **changes}, tick_ps)
 
-    def facts(self, network_base_us: float) -> dict[str, float]:
-        """Parameters that are facts of a network, with their values."""
+    def with_facts(self, values: Mapping[str, float], network_base_us: float) -> dict[str, float]:
+        """`values`, and those parameters that are facts of the network unless `values` has them."""
         known = {"network_base": network_base_us}
-        return {one.name: known[one.fact] for one in self.parameters if one.fact}
+        facts = {one.name: known[one.fact] for one in self.parameters if one.fact}
+        return {**facts, **values}
 
 
 def law_names() -> list[str]:
