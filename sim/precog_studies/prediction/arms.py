@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from precog_net.workloads import Traffic
 from precog_sim.network import Hints
 from precog_studies.prediction.guesses import LEAST, inverted, scrambled, tagged, truth
@@ -129,17 +131,13 @@ def _random(traffic: Traffic, _known: dict[str, int], seed: int) -> tuple[int, .
 
 
 def _inverted(traffic: Traffic, _known: dict[str, int], _seed: int) -> tuple[int, ...]:
-    return inverted(truth(traffic))
+    return tuple(inverted(truth(traffic)).tolist())
 
 
 def _split(traffic: Traffic, _known: dict[str, int], _seed: int) -> tuple[int, ...]:
     """Right at receivers of even numbers, inverted at the others."""
     true = truth(traffic)
-    turned = (traffic.dst % 2).tolist()
-    return tuple(
-        false if odd else right
-        for right, false, odd in zip(true, inverted(true), turned, strict=True)
-    )
+    return tuple(np.where(traffic.dst % 2 == 0, true, inverted(true)).tolist())
 
 
 OFF = "off"

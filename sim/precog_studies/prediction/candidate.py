@@ -10,6 +10,7 @@ from precog_models.image import Image
 from precog_models.tree_image import TreeImage
 from precog_studies.prediction.arms import ARMS, OFF
 from precog_studies.prediction.cases import CASES
+from precog_studies.prediction.guesses import inverted
 from precog_studies.prediction.judged import SHOWN, ratios
 from precog_studies.prediction.runs import predicted
 from precog_studies.prediction.starts.predictors import Predictor, of_image, predictors
@@ -18,7 +19,6 @@ from precog_studies.prediction.trials import error_of, skill_of
 __all__ = ["LAW", "start_row"]
 
 LAW = "lockstep_hints"
-_MOST = 6  # an inverted guess is this less the guess, 0 at least
 _Ints = NDArray[np.int64]
 
 
@@ -47,7 +47,7 @@ def start_row(image: Image | TreeImage, case: str, *, seeds: int) -> dict[str, A
     sources: dict[str, Predictor] = {
         "model": model,
         "persistence": persistence,
-        "inverted": lambda x: np.maximum(_MOST - model(x), 0),
+        "inverted": lambda x: inverted(model(x)),
     }
     tried = {name: skill_of(case, one) for name, one in sources.items()}
     runs = {name: _runs(case, one, seeds, tried[name]) for name, one in sources.items()}

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from precog_models.packet.senders import level_of
 from precog_net.workloads import Traffic
@@ -82,9 +83,9 @@ def tagged(traffic: Traffic, known: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(known.get(kind, 0) for kind in traffic.kind)
 
 
-def inverted(levels: Sequence[int]) -> tuple[int, ...]:
-    """Crowded where it is idle, idle where it is crowded."""
-    return tuple(max(_MOST - one, 0) for one in levels)
+def inverted(levels: ArrayLike) -> NDArray[np.int64]:
+    """Crowded where it is idle, idle where it is crowded: 6 less the level, 0 at least."""
+    return np.maximum(_MOST - np.asarray(levels, dtype=np.int64), 0)
 
 
 def scrambled(levels: Sequence[int], seed: int) -> tuple[int, ...]:

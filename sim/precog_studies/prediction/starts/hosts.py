@@ -22,14 +22,12 @@ from precog_net.workloads import Traffic
 from precog_sim.network import Result
 from precog_studies.prediction.arms import ARMS
 from precog_studies.prediction.cases import CASES, TAUGHT, closed_loop
-from precog_studies.prediction.guesses import LEAST
+from precog_studies.prediction.guesses import LEAST, inverted
 from precog_studies.prediction.starts.heeding import Hosts
 from precog_studies.prediction.starts.predictors import Predictor, predictors
 from precog_studies.prediction.starts.windows import known, windows
 
 __all__ = ["Shares", "Source", "forecast", "shares"]
-
-_MOST = 6  # an inverted guess is this less the guess, 0 at least
 
 _Ints = NDArray[np.int64]
 #: Levels of a run's flows, guessed at their starts.
@@ -99,16 +97,16 @@ def _sources() -> Mapping[str, tuple[Source, int | None]]:
     """Sources by name, and the receivers that count."""
     tree = forecast(predictors()["tree"])
 
-    def inverted(result: Result, traffic: Traffic) -> _Ints:
-        return np.maximum(_MOST - tree(result, traffic), 0)
+    def turned(result: Result, traffic: Traffic) -> _Ints:
+        return inverted(tree(result, traffic))
 
     def split(result: Result, traffic: Traffic) -> _Ints:
-        return np.where(traffic.dst % 2 == 0, tree(result, traffic), inverted(result, traffic))
+        return np.where(traffic.dst % 2 == 0, tree(result, traffic), turned(result, traffic))
 
     return {
         **{name: (forecast(one), None) for name, one in predictors().items()},
         "coin": (_coin, None),
-        "inverted": (inverted, None),
+        "inverted": (turned, None),
         "split:right": (split, 0),
         "split:inverted": (split, 1),
     }
