@@ -14,6 +14,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .limits import read_at_most
+
 __all__ = [
     "AGAINST",
     "FALSE",
@@ -143,12 +145,8 @@ def read_record(path: Path, image: str) -> dict[str, Any]:
     """
     if not path.is_file():
         raise ValueError(f"record {path} of image {image[:16]} must be a file: {_HOW}")
-    with path.open("rb") as file:
-        data = file.read(_MOST_BYTES + 1)
     try:
-        if len(data) > _MOST_BYTES:
-            raise ValueError(f"it must have at most {_MOST_BYTES} bytes")
-        found: dict[str, Any] = dict(json.loads(data))
+        found: dict[str, Any] = dict(json.loads(read_at_most(path, _MOST_BYTES)))
         missing = sorted(_PARTS - set(found))
         if missing:
             raise ValueError(f"it must have {', '.join(missing)}")

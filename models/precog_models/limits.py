@@ -6,6 +6,7 @@ needs, and low enough that the worst file is refused within a second or two and 
 
 import reprlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "NODES",
     "brief",
     "check_depth",
+    "read_at_most",
 ]
 
 MODEL_BYTES = 64 << 10  #: of a model image in its file
@@ -46,6 +48,23 @@ _BRIEF = _Brief()
 def brief(value: object) -> str:
     """The value's repr, cut where it is long or deep."""
     return _BRIEF.repr(value)
+
+
+def read_at_most(path: str | Path, most: int) -> bytes:
+    """A file's bytes; never more than `most` are read, whatever its size.
+
+    Raises
+    ------
+    ValueError
+        It has more.
+    OSError
+        It cannot be read.
+    """
+    with Path(path).open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"{path} must have at most {most} bytes")
+    return data
 
 
 def check_depth(data: Any, what: str) -> None:

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from precog_models.limits import brief
+from precog_models.limits import brief, read_at_most
 from precog_sim.network.topology import Link, Topology
 
 __all__ = ["read_topology"]
@@ -29,10 +29,9 @@ def read_topology(path: Path) -> Topology:
     OSError
         It cannot be read.
     """
-    if path.stat().st_size > _MOST_BYTES:
-        raise ValueError(f"file {path} must have at most {_MOST_BYTES} bytes")
+    raw = read_at_most(path, _MOST_BYTES)
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"file {path} must be JSON: {error}") from error
     if not isinstance(data, dict) or set(data) != set(_KEYS):

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self
 
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import Image
+from precog_models.limits import read_at_most
 from precog_models.model_file import MAX_FILE_BYTES
 from precog_models.predict.lstm import unpack
 from precog_spec.contract import CONTRACT_HASH
@@ -241,7 +242,7 @@ class ModelSet:
             A file cannot be read.
         """
         require(folder, places.MODELS)
-        return cls.read(lambda name: _read(folder / name))
+        return cls.read(lambda name: read_at_most(folder / name, max_bytes(name)))
 
     @classmethod
     def read(cls, file: Callable[[str], bytes]) -> "ModelSet":
@@ -289,12 +290,3 @@ def parse_heads(data: bytes) -> dict[Queue, bytes]:
     except (AttributeError, TypeError, RecursionError, ValueError) as error:
         raise ValueError(f"heads must be by member, device and queue pair: {error}") from error
     return found
-
-
-def _read(path: Path) -> bytes:
-    limit = max_bytes(path.name)
-    with path.open("rb") as file:
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise ValueError(f"{path} must have at most {limit} bytes, not {path.stat().st_size}")
-    return data

@@ -13,6 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from precog_models.limits import read_at_most
+
 from .device import Device
 from .output import plain
 from .transport import DeviceError
@@ -154,10 +156,7 @@ def load(path: Path) -> dict[str, Any]:
     ValueError
         It is none, or one of a later version.
     """
-    with path.open("rb") as file:
-        raw = file.read(_MOST_BYTES + 1)
-    if len(raw) > _MOST_BYTES:
-        raise ValueError(f"dump must have at most {_MOST_BYTES >> 20} MiB: {path}")
+    raw = read_at_most(path, _MOST_BYTES)
     try:
         report = json.loads(raw)
     except (ValueError, RecursionError) as error:

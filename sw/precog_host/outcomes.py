@@ -14,7 +14,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any
 
-from precog_models.limits import brief
+from precog_models.limits import brief, read_at_most
 
 from .trial import Counts
 
@@ -43,12 +43,8 @@ def read_outcomes(path: Path, model: str) -> dict[Ip, Counts]:
     ValueError
         It is no such file, or of another model.
     """
-    with path.open("rb") as file:
-        data = file.read(_BYTES + 1)
     try:
-        if len(data) > _BYTES:
-            raise ValueError(f"it must have at most {_BYTES >> 20} MiB")
-        found = json.loads(data)
+        found = json.loads(read_at_most(path, _BYTES))
         if not isinstance(found, dict) or set(found) != {"model", "receivers"}:
             raise ValueError("it must have model and receivers, and nothing else")
         of, receivers = found["model"], found["receivers"]

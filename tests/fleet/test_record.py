@@ -124,5 +124,5 @@ def test_no_record(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must be a record of precog model evaluate"):
         check(tmp_path / "text")
     (tmp_path / "long").write_text(" " * (1 << 20) + "{}")
-    with pytest.raises(ValueError, match="it must have at most 1048576 bytes"):
+    with pytest.raises(ValueError, match="must have at most 1048576 bytes"):
         check(tmp_path / "long")

@@ -189,7 +189,7 @@ def test_a_file_is_read_strictly(tmp_path: Path, receivers: object, message: str
         ('{"model": "a"}', "it must have model and receivers"),
         ('{"model": 7, "receivers": {}}', "model must be text"),
         ("[" * 100_000, "recursion"),
-        (" " * (1 << 20) + "{}", "it must have at most 1 MiB"),
+        (" " * (1 << 20) + "{}", "must have at most 1048576 bytes"),
     ],
 )
 def test_what_is_no_such_file(tmp_path: Path, text: str, message: str) -> None:

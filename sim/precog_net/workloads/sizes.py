@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_models.limits import read_at_most
+
 __all__ = ["SHIPPED", "Sizes", "read_sizes", "shipped_sizes"]
 
 #: Names on the command line, and files.
@@ -81,10 +83,7 @@ def read_sizes(path: Path) -> Sizes:
     OSError
         It cannot be read.
     """
-    with path.open("rb") as file:
-        data = file.read(_MOST_FILE + 1)
-    if len(data) > _MOST_FILE:
-        raise ValueError(f"file {path} must have at most {_MOST_FILE} bytes")
+    data = read_at_most(path, _MOST_FILE)
     return _parse(data.decode(errors="replace"), f"file {path}")
 
 

@@ -41,16 +41,14 @@ def _program(
     """A law's program and its parameters, integers."""
     from precog_models.laws.compiler.compile import compile_law
     from precog_models.laws.compiler.load import load as load_law
-    from precog_models.limits import FOREIGN_BYTES
+    from precog_models.limits import FOREIGN_BYTES, read_at_most
     from precog_models.rate.engine.program import Program
 
     path = Path(law)
     if path.suffix == ".py" or not path.is_file():
         made = compile_law(load_law(law))
         return made.program, made.law.integers(preset, tick_ps, **given)
-    if path.stat().st_size > FOREIGN_BYTES:
-        raise ValueError(f"program must have {FOREIGN_BYTES} bytes at most: {law}")
-    program = Program.read(path.read_text())
+    program = Program.read(read_at_most(path, FOREIGN_BYTES).decode())
     if preset != "default":
         raise ValueError("preset must be left out with a compiled program: give name=integer")
     return program, {name: int(value) for name, value in given.items()}
