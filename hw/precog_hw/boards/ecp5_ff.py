@@ -8,7 +8,9 @@ from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Signal, Valu
 __all__ = ["own_register"]
 
 
-def own_register(m: Module, name: str, value: Value) -> Value:
+def own_register(
+    m: Module, name: str, value: Value, *, when: Value | None = None, to: int = 0
+) -> Value:
     """Add flip-flops that are never merged with others; without reset.
 
     Parameters
@@ -17,12 +19,15 @@ def own_register(m: Module, name: str, value: Value) -> Value:
         Gets the cells as submodules ``name_...``.
     name : str
     value : Value
+    when, to : Value, int
+        What is taken instead of `value`, and when: by the cells' set and reset.
 
     Returns
     -------
     Value
         `value`, one cycle later.
     """
+    forced = Const(0, 1) if when is None else when
     bits = []
     for n in range(len(value)):
         q = Signal(name=f"{name}_q{n}")
@@ -33,10 +38,10 @@ def own_register(m: Module, name: str, value: Value) -> Value:
             p_CEMUX="1",
             p_CLKMUX="CLK",
             p_LSRMUX="LSR",
-            p_REGSET="RESET",
+            p_REGSET="SET" if to >> n & 1 else "RESET",
             p_SRMODE="LSR_OVER_CE",
             i_CLK=ClockSignal(),
-            i_LSR=Const(0, 1),
+            i_LSR=forced,
             i_DI=value[n],
             o_Q=q,
         )

@@ -14,21 +14,24 @@ __all__ = ["Division"]
 
 #: Of what a chord falls at most, in the reciprocal's LSB.
 _PART_BITS = (max(fall for _, fall in chord_table()) >> CHORD_GUARD_BITS).bit_length()
+_LOW_BITS = HALF_BITS + _PART_BITS  # of the part's low product, which is never negative
+_DROP = ROUND_BITS + HALF_BITS  # fraction bits of the products that the quotient has not
+_SUM_BITS = _DROP + Fmt.X.width
 
 
 class Division(wiring.Component):
     """d / v with 12 fraction bits: `precog_models.measure.reciprocal.quotient`.
 
     The mantissa of 1 / v is the chord's base less its fall, without fraction bits: a `whole` less a
-    `part` less a borrow of their fractions. d times the whole does not wait for the part; d itself
-    is subtracted where there is a borrow::
+    `part` less a borrow of their fractions. d times the whole does not wait for the part, nor does
+    what is d less for the borrow::
 
-        v ─► leading zeros ─► shift, table ─┬─► [x fall] ─► part ─► [* d] ─┐
-                   │                        └─► whole ─► [* d] ──────────► - ─► o
-                   └─────► d << n ────────────────┘
+        v ─► leading zeros ─► shift, table ─┬─► [x fall] ─► part ─► [* d] ─────────┐
+                   │                        └─► whole ─► [* d] ─┬────► borrow? ──► - ─► o
+                   └─────► d << n ────────────────┘             └► - d ─┘
 
     Latency: 5 cycles after `v`, if the caller registers `o`. Throughput: one per cycle.
-    Cost: 5 multipliers, 128 x 35 bits of table in LUTs.
+    Cost: 5 multipliers, 128 x 35 bits of table in a block RAM.
 
     Parameters
     ----------
@@ -42,7 +45,7 @@ class Division(wiring.Component):
     d : In(signed(33))
         Dividend, a cycle after `v`. |d / v| < 64, or the result is meaningless.
     o : Out(signed)
-        The quotient 4 cycles after `v`, not registered: one sum of four numbers.
+        The quotient 4 cycles after `v`, not registered: one sum of three numbers.
     """
 
     LATENCY = 4
@@ -72,7 +75,6 @@ class Division(wiring.Component):
         fraction = Signal(CHORD_GUARD_BITS)
         m.d.sync += fraction.eq(base[:CHORD_GUARD_BITS])
         fallen = slope.p[X_BITS:]
-        borrow = fallen[:CHORD_GUARD_BITS] > fraction
         m.d.comb += [
             slope.a.eq(fall),
             slope.b.eq(x),
@@ -81,21 +83,24 @@ class Division(wiring.Component):
             part.a.eq(again),
             part.b.eq(fallen[CHORD_GUARD_BITS:]),
         ]
-        drop = ROUND_BITS + HALF_BITS
-        bits = drop + Fmt.X.width
-        # Three numbers are subtracted: -n is ~n + 1.
-        rounded = Const((1 << (drop - 1)) + 3, bits)
-        minuend, borrowed = Signal(bits), Signal.like(again)
+        # -n is ~n + 1: the ones of all that is subtracted from the whole are added to it here.
+        kept, less, borrow = Signal(_SUM_BITS), Signal(_SUM_BITS), Signal()
+        words = (whole.low, _high(whole, 3), ~again)
+        a, b = carry_save(*(widened(word[:_SUM_BITS], _SUM_BITS) for word in words))
         m.d.sync += [
-            minuend.eq(whole.low + _high(whole) + rounded),
-            borrowed.eq(Mux(borrow, again, 0)),
+            kept.eq(whole.low + _high(whole, 2)),
+            less.eq(a + b),
+            borrow.eq(fallen[:CHORD_GUARD_BITS] > fraction),
         ]
-        low, high, last = (~widened(word, bits) for word in (part.low, _high(part), borrowed))
-        a, b = carry_save(minuend, low, high)
-        a, b = carry_save(a, b, last)
-        m.d.comb += self.o.eq((a + b)[drop:bits].as_signed())
+        # The low product ends below the rounding half, which its zeros take up.
+        ones = _DROP - 1 - _LOW_BITS
+        low = Cat(~part.low[:_LOW_BITS], Const((1 << ones) - 1, _SUM_BITS - _LOW_BITS))
+        high = widened(~_high(part), _SUM_BITS)
+        a, b = carry_save(Mux(borrow, less, kept), low, high)
+        m.d.comb += self.o.eq((a + b)[_DROP:].as_signed())
         return m
 
 
-def _high(product: SplitMultiplier) -> Value:
-    return Cat(Const(0, HALF_BITS), product.high).as_signed()
+def _high(product: SplitMultiplier, low: int = 0) -> Value:
+    """The high product in its place, above a constant."""
+    return Cat(Const(low, HALF_BITS), product.high).as_signed()

@@ -13,6 +13,7 @@ from precog_hw.measure.base_rtt import BaseRtt
 from precog_hw.measure.division import Division
 from precog_hw.measure.layouts import feature_layout, measured_layout
 from precog_hw.measure.split import HALF_BITS, SplitMultiplier
+from precog_hw.predict.pipeline import near
 from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
 
@@ -214,7 +215,6 @@ class Feature(wiring.Component):
             beyond.eq((gap > 0) & ~past[-1]),
         ]
         m.d.comb += [division.v.eq(srtt), division.d.eq(gap)]
-        # Without a reset, so that the limit can be one: no logic after the sum.
-        k = Signal(signed(Fmt.X.width), reset_less=True)
-        m.d.sync += k.eq(Mux(beyond, Fmt.X.max, division.o))
+        # No logic after the sum.
+        k = near(m, "k", division.o, dsp=self._config.dsp, when=beyond, to=Fmt.X.max)
         m.d.comb += self.o.payload.k.eq(k)

@@ -4,7 +4,7 @@ stage; and copies for readers that are far apart.
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 
 __all__ = ["Delays", "near"]
 
@@ -51,7 +51,9 @@ class Delays:
         return chain[cycles]
 
 
-def near(m: Module, name: str, value: Value, *, dsp: str) -> Value:
+def near(
+    m: Module, name: str, value: Value, *, dsp: str, when: Value | None = None, to: int = 0
+) -> Value:
     """`value`, one cycle later, in a register for the caller alone.
 
     For signals with readers all over the device: a copy can be placed next to each reader.
@@ -64,12 +66,14 @@ def near(m: Module, name: str, value: Value, *, dsp: str) -> Value:
     value : Value
     dsp : str
         `NicConfig.dsp`.
+    when, to : Value, int
+        What is taken instead of `value`, and when. On ECP5 that puts no logic behind `value`.
     """
     if dsp == "ecp5":
         from ..boards.ecp5_ff import own_register
 
-        copy = own_register(m, name, value)
+        copy = own_register(m, name, value, when=when, to=to)
         return copy.as_signed() if value.shape().signed else copy
     register = Signal(value.shape(), name=name, reset_less=True)
-    m.d.sync += register.eq(value)
+    m.d.sync += register.eq(value if when is None else Mux(when, to, value))
     return register

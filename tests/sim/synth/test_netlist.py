@@ -88,6 +88,7 @@ class Everything(wiring.Component):
         ]
         near_a = near(m, "near_a", a[:8].as_signed(), dsp=self._dsp)
         near_b = near(m, "near_b", a[:8].as_signed(), dsp=self._dsp)
+        forced = near(m, "forced", a[16:24], dsp=self._dsp, when=a[30] & a[31], to=0x5A)
         products = []
         for name, bits, registered in (("late", 18, True), ("soon", 11, False)):
             unit = Multiplier(bits, 8, dsp=self._dsp, input_register=registered)
@@ -105,6 +106,7 @@ class Everything(wiring.Component):
             ^ (products[1] << 31)
             ^ total
             ^ (near_a + (near_b << 9))
+            ^ (forced << 40)
         )
         return m
 
