@@ -264,7 +264,7 @@ class Sequencer(wiring.Component):
             w.claim.eq(0),
             w.level.eq(w.level + w.claim - self.mac_done),
             # What is wanted is known late in the cycle.
-            w.room.eq(Cat(w.level + n <= PASSES for n in range(MAX_STEPS)).bit_select(wanted, 1)),
+            w.room.eq(Cat(w.level <= PASSES - n for n in range(MAX_STEPS)).bit_select(wanted, 1)),
         ]
 
     def _enter(self, m: Module, w: _Work) -> None:

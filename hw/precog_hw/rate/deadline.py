@@ -57,7 +57,7 @@ class AdviceDeadline(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         owed = Signal(range(self._flying + 1))
-        waited = Signal(DEADLINE_BITS)
+        turn = Signal(DEADLINE_BITS + 1, init=1)  # this cycle of waiting, the first being 1
         late = Signal()
         gives_up, discards = Signal(), Signal()
         m.d.comb += [
@@ -74,7 +74,7 @@ class AdviceDeadline(wiring.Component):
         m.d.sync += owed.eq(owed + gives_up - discards)
         waits = self.o.ready & ~self.o.valid
         with m.If(self.o.valid & self.o.ready):
-            m.d.sync += [waited.eq(0), late.eq(0)]
+            m.d.sync += [turn.eq(1), late.eq(0)]
         with m.Elif(waits & (self.cycles != 0)):
-            m.d.sync += [waited.eq(waited + 1), late.eq(waited + 1 >= self.cycles)]
+            m.d.sync += [turn.eq(turn + 1), late.eq(turn >= self.cycles)]
         return m
