@@ -5,8 +5,9 @@ is the quotient. `precog_hw.measure.division` is the quick form. Arithmetic, err
 `precog_models.measure.reciprocal`.
 """
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.measure.serial import SerialMultiplier
@@ -46,15 +47,15 @@ def leading_zeros(value: Value) -> Value:
     return Cat(Mux(some, leading_zeros(upper), leading_zeros(lower)), ~some)
 
 
-def chord(m: Module, v: Value) -> tuple[Signal, Signal, Signal, Signal]:
+def chord(m: Module, v: Value) -> tuple[Signal, Value, Value, Signal]:
     """The chord of 1 / v: n one cycle after `v`, the others 2 cycles after it.
 
     Returns
     -------
     n : Signal(5)
         Leading zeros of `v`.
-    base : Signal(21)
-    fall : Signal(14)
+    base : Value(21)
+    fall : Value(14)
         Those of `chord_table`.
     x : Signal(13)
         Position on the chord: the mantissa of 1 / v is ``(base - (fall x >> 13)) >> 4``.
@@ -66,14 +67,17 @@ def chord(m: Module, v: Value) -> tuple[Signal, Signal, Signal, Signal]:
 
     # Bit 31 of the shifted value is 1 (for v = 0 the bits below are 0, as for v = 1).
     mantissa = (near << n[:3])[:31]
-    row = mantissa[-(CHORDS - 1).bit_length() :]
-    base, fall, x = Signal(_BASE_BITS), Signal(_FALL_BITS), Signal(X_BITS)
-    m.d.sync += [
-        base.eq(Array(Const(value, _BASE_BITS) for value, _ in chord_table())[row]),
-        fall.eq(Array(Const(value, _FALL_BITS) for _, value in chord_table())[row]),
-        x.eq(mantissa[24 - X_BITS : 24]),
-    ]
-    return n, base, fall, x
+    m.submodules.chords = chords = Memory(
+        shape=_BASE_BITS + _FALL_BITS,
+        depth=CHORDS,
+        init=[base | fall << _BASE_BITS for base, fall in chord_table()],
+        attrs={"ram_style": "block"},
+    )
+    read = chords.read_port()
+    x = Signal(X_BITS)
+    m.d.comb += read.addr.eq(mantissa[-(CHORDS - 1).bit_length() :])
+    m.d.sync += x.eq(mantissa[24 - X_BITS : 24])
+    return n, read.data[:_BASE_BITS], read.data[_BASE_BITS:], x
 
 
 class Reciprocal(wiring.Component):
@@ -85,7 +89,7 @@ class Reciprocal(wiring.Component):
                  └► n
 
     Latency: `n` 1 cycle, `y` 12 cycles after `v`. Throughput: `v` must hold until `y` is there.
-    Cost: 128 x 35 bits of table in LUTs.
+    Cost: 128 x 35 bits of table in a block RAM.
 
     Members
     -------
