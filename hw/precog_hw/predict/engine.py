@@ -45,9 +45,9 @@ class LstmEngine(wiring.Component):
                                           └────────────────────────────────────────────┘
 
     Latency: `latency` cycles from a request's transfer to its response, when the QP's context is of
-    the model and nothing is in the way: 26 with one input and output and 4 columns; 22 from `i_x`.
+    the model and nothing is in the way: 24 with one input and output and 4 columns; 20 from `i_x`.
     Each further input adds ``16 / columns`` cycles, a context of another model T runs. With 4 or 8
-    lanes 141, and each further input adds 64.
+    lanes 140, and each further input adds 64.
     Throughput: a sample in ``max((T - 1) * 1024 / lanes, T * I * 16 / columns + 2)`` cycles over
     several QPs, `interval`. With 4 or 8 lanes it takes
     ``max((T - 1) * 1024 / lanes, T * (I + 1) * 64 + 2)``: 512 and 386 at T = 3 and I = 1.
@@ -159,14 +159,16 @@ class LstmEngine(wiring.Component):
         rsp = sequencer.o_rsp
         m.d.comb += [
             head.job.eq(rsp.payload.job),
+            head.live.eq(sequencer.live),
+            self.o_rsp.payload.out[0].eq(head.out[0]),
             rsp.ready.eq(self.o_rsp.ready),
             self.o_rsp.valid.eq(rsp.valid),
             self.o_rsp.payload.qp.eq(rsp.payload.qp),
             self.o_rsp.payload.live.eq(rsp.payload.live),
             self.o_rsp.payload.set.eq(rsp.payload.set),
         ]
-        for n in range(MAX_OUTPUTS):
-            given = rsp.payload.live & (rsp.payload.outputs >= n if n else 1)
+        for n in range(1, MAX_OUTPUTS):
+            given = rsp.payload.live & (rsp.payload.outputs >= n)
             m.d.comb += self.o_rsp.payload.out[n].eq(Mux(given, head.out[n], 0))
 
         # Held as long as what has begun takes to run dry; a write is a cycle's work, a loaded word
@@ -184,7 +186,8 @@ class LstmEngine(wiring.Component):
                 3,
             ),
             "cell": (sequencer.o_slot.valid, cell.latency + 1),
-            "head": (final | head.busy, head.latency + 6),
+            # It reads the next response's output, too, however late that is taken.
+            "head": (final | head.busy | rsp.valid, head.latency + 6),
         }
         m.d.comb += self.activity.eq(mac.activity.as_value() | cell.activity.as_value())
         for unit in starts:

@@ -66,8 +66,9 @@ class LinearHead(wiring.Component):
         Further outputs are being worked on.
     done, done_job : Out(1), Out(2)
         All outputs of a job can be read from the next cycle on.
-    job : In(2), out : Out(OUTPUTS)
-        Read port: the outputs of a job, those beyond the model's being old ones.
+    job : In(2), live : In(1), out : Out(OUTPUTS)
+        Read port: the outputs of a job, those beyond the model's being old ones. Output 0 comes a
+        cycle after its `job`, and is 0 unless the job has a model and is `live`.
     """
 
     latency: int
@@ -92,6 +93,7 @@ class LinearHead(wiring.Component):
                 "done": Out(1),
                 "done_job": Out(2),
                 "job": In(2),
+                "live": In(1),
                 "out": Out(OUTPUTS),
             }
             | scrub_ports(config)
@@ -270,8 +272,18 @@ class LinearHead(wiring.Component):
                 write.addr.eq(result.job),
                 write.data.eq(output),
                 read.addr.eq(self.job),
-                self.out[n].eq(read.data.as_signed()),
             ]
+            if n:
+                m.d.comb += self.out[n].eq(read.data.as_signed())
+                continue
+            # An RTT's prediction waits for this one: it need not go through the memory, and no
+            # logic stands between its register and the multipliers.
+            first = Signal(signed(Fmt.OUT.width))
+            comes = write.en & (result.job == self.job)
+            m.d.sync += first.eq(Mux(comes, output, read.data))
+            with m.If(~self.live):
+                m.d.sync += first.eq(0)
+            m.d.comb += self.out[0].eq(first)
 
 
 def _sum(start: Value, terms: list[Signal]) -> Value:

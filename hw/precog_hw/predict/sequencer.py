@@ -154,6 +154,8 @@ class Sequencer(wiring.Component):
         A slot may be given in the next cycle.
     o_rsp : Out(stream of response_layout)
         In the order of the requests.
+    live : Out(1)
+        `o_rsp.payload.live` of the next cycle.
     mac_done, mac_pass : In(1), In(pass_layout)
         A hidden vector has gone through the MAC array.
     head_done, head_job : In(1), In(2)
@@ -179,6 +181,7 @@ class Sequencer(wiring.Component):
                 "o_x": Out(X_VECTOR.elem_shape),
                 "soon": Out(1),
                 "o_rsp": Out(stream.Signature(response_layout(config))),
+                "live": Out(1),
                 "mac_done": In(1),
                 "mac_pass": In(pass_layout(config)),
                 "head_done": In(1),
@@ -225,6 +228,7 @@ class Sequencer(wiring.Component):
         m.d.comb += [
             w.hazard.eq(Cat(w.jobs[n].mac & same_qp[n] for n in range(JOBS)).any()),
             self.o_rsp.payload.job.eq(oldest),
+            self.live.eq(w.jobs[oldest].live),
         ]
         # Responses come from registers; the next one follows two cycles later.
         m.d.sync += [

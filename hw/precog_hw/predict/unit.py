@@ -303,6 +303,8 @@ class Predictor(wiring.Component):
             m.d.comb += self.o_rsp.payload.eq(0)
             if kinds:
                 m.d.comb += self.o_rsp.payload.qp[-1].eq(restart.owed_kind)
+        # 0 by itself since the engine's reset: it goes straight into multipliers.
+        m.d.comb += self.o_rsp.payload.out[0].eq(rsp.payload.out[0])
 
     def _watch(self, m: Module, store: ModelStore, live: Value, fits: Value) -> None:
         """What a request of kind QUEUE asked, and heads of the wrong kind."""

@@ -34,7 +34,7 @@ STAGES = (
     "hidden values",
     "output: products, sums, shift",
     "the output is offered",
-    "prediction: (1 + output) S, limited",
+    "prediction: (1 + output) S, limited behind its register",
 )
 
 _LIMIT = 5000  # cycles without a prediction
@@ -86,10 +86,6 @@ def _watches(
 ) -> list[tuple[Callable[[Any], bool], int]]:
     """Of each stage: whether its result has just come, and how many cycles ago it did."""
     gates, state, tanh = cell_stages(fabric_tables=config.lanes == 128)
-    taken = inner["head.steps"]
-
-    def first(strobes: Signal) -> Callable[[Any], bool]:
-        return lambda ctx: bool(ctx.get(strobes) & 1)
 
     def set_(strobe: Signal) -> Callable[[Any], bool]:
         return lambda ctx: bool(ctx.get(strobe))
@@ -104,7 +100,7 @@ def _watches(
         (set_(inner["feature.o__valid"]), 0),
         *((slot(stage), 1 if stage == 1 else 0) for stage in ends),
         (set_(inner["predictor.engine.head.done"]), 0),
-        (first(taken), 1),
+        (set_(inner["head.taken"]), 1),
         (set_(inner["head.o__valid"]), 0),
     ]
 
