@@ -52,7 +52,7 @@ class Core(wiring.Component):
     """From a sample to its decision, for all queue pairs.
 
     Latency: from a sample's transfer to its prediction
-    ``feature + (predictor - lead) + head``: 8 + 20 + 2 = 30 cycles with 64 lanes, 4 columns, one
+    ``feature + (predictor - lead) + head``: 8 + 19 + 2 = 29 cycles with 64 lanes, 4 columns, one
     input and up to 256 queue pairs. The decision is there ``rate`` = 16 cycles after it, and after
     the rate unit's preparation: ``feature + 1 + prepare + rate`` = 8 + 1 + 24 + 16 = 49, and 55
     with a window. All that holds if the predictor is free and the queue pair's context is of the

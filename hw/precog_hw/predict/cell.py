@@ -87,7 +87,7 @@ class CellPipe(wiring.Component):
     Shifting the weight instead of the sum gives every product the same 19 fraction bits, so that
     the stored partial sum and the rounding bit enter the accumulator as its start value.
 
-    Latency: `latency` = 15 cycles from a group's last slot to its `row` (17 with `fabric_tables`).
+    Latency: `latency` = 14 cycles from a group's last slot to its `row` (16 with `fabric_tables`).
     Throughput: one slot a cycle; a group needs as many slots as the model has inputs.
     Cost: ``columns`` x (4 input + 5 table + 3 state) multipliers; state memories of
     ``qps * steps * 16 * 80`` bits.
@@ -120,9 +120,11 @@ class CellPipe(wiring.Component):
     early_soon : Out(1)
         `early` will be valid in the next cycle.
     inject_en, inject : In(1), In(ArrayLayout(signed(16), columns))
-        Hidden values to put on `row` one cycle later, for the head's further outputs.
+        Hidden values to put on `h` one cycle later, for the head's further outputs.
     row : Out(slot_layout), h : Out(ArrayLayout(signed(16), columns))
-        A group's new hidden values, in H's format.
+        A group's new hidden values, in H's format; `h` is a choice behind the multipliers.
+    kept_row, kept_h : Out(slot_layout), Out(ArrayLayout(signed(16), columns))
+        The same a cycle later, in registers, without what was injected.
     activity : Out(ACTIVITY)
         The bits of this unit's parts (`precog_hw.activity`).
     """
@@ -134,7 +136,7 @@ class CellPipe(wiring.Component):
         self._fabric_tables = fabric_tables
         self._block_tables = config.relaxed and not fabric_tables
         self._gates_at, _, self._tanh_at = cell_stages(fabric_tables=fabric_tables)
-        self.latency = self._tanh_at + 2
+        self.latency = self._tanh_at + 1
         slot = slot_layout(config)
         hidden = data.ArrayLayout(signed(Fmt.H.width), config.columns)
         super().__init__(
@@ -151,6 +153,8 @@ class CellPipe(wiring.Component):
                 "inject": In(hidden),
                 "row": Out(slot),
                 "h": Out(hidden),
+                "kept_row": Out(slot),
+                "kept_h": Out(hidden),
                 "activity": Out(ACTIVITY),
             }
             | scrub_ports(config)
@@ -170,9 +174,20 @@ class CellPipe(wiring.Component):
             self._element(m, at, column, gates[column::columns])
         return m
 
+    def _hidden(self, m: Module, column: int, new: Value) -> None:
+        """A new hidden value, or an injected one: the head multiplies it in the same cycle."""
+        injects = near(m, f"injects_{column}", self.inject_en, dsp=self._config.dsp)
+        injected = Signal(signed(Fmt.H.width), name=f"injected_{column}", reset_less=True)
+        kept = Signal(signed(Fmt.H.width), name=f"h_{column}", reset_less=True)
+        m.d.sync += [injected.eq(self.inject[column]), kept.eq(new)]
+        m.d.comb += [
+            self.h[column].eq(Mux(injects, injected, new)),
+            self.kept_h[column].eq(kept),
+        ]
+
     def _shift_slots(self, m: Module, at: _Pipe) -> None:
         """The slots of all stages, and the activity that follows from them."""
-        for n in range(1, self.latency + 1):
+        for n in range(1, self.latency + 2):
             stage = Signal(slot_layout(self._config), name=f"slot_{n}")
             of = Signal(stage.shape(), name=f"slot_{n}_of", reset_less=True)
             valid = Signal(name=f"slot_{n}_valid")  # reset: nothing outlives a restart
@@ -181,8 +196,12 @@ class CellPipe(wiring.Component):
                 m.d.sync += valid.eq(at.stages[-1].valid & ~self.flush)
             m.d.comb += [stage.eq(of), stage.valid.eq(valid)]
             at.stages.append(stage)
-        m.d.comb += [self.early.eq(at.stages[-3]), self.row.eq(at.stages[-1])]
-        m.d.comb += self.early_soon.eq(at.stages[-4].valid)
+        m.d.comb += [
+            self.early_soon.eq(at.stages[-5].valid),
+            self.early.eq(at.stages[-4]),
+            self.row.eq(at.stages[-2]),
+            self.kept_row.eq(at.stages[-1]),
+        ]
         # A part takes a slot from its first stage to its last one.
         for part, first, last in (
             ("inputs", 2, 3),
@@ -324,9 +343,7 @@ class CellPipe(wiring.Component):
             mult_oh.a.eq(at.delay(o, self._tanh_at - self._gates_at)),
             mult_oh.b.eq(table.t),
         ]
-        h = Signal(signed(Fmt.H.width), name=f"h_{column}", reset_less=True)
-        m.d.sync += h.eq(Mux(self.inject_en, self.inject[column], mult_oh.p[16:32].as_signed()))
-        m.d.comb += self.h[column].eq(h)
+        self._hidden(m, column, mult_oh.p[16:32].as_signed())
 
     def _cell_state(self, m: Module, at: _Pipe, column: int) -> tuple[Value, Signal]:
         """A column's cell state, read just in time; the new one, written two stages later."""

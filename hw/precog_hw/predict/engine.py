@@ -45,7 +45,7 @@ class LstmEngine(wiring.Component):
                                           └────────────────────────────────────────────┘
 
     Latency: `latency` cycles from a request's transfer to its response, when the QP's context is of
-    the model and nothing is in the way: 24 with one input and output and 4 columns; 20 from `i_x`.
+    the model and nothing is in the way: 23 with one input and output and 4 columns; 19 from `i_x`.
     Each further input adds ``16 / columns`` cycles, a context of another model T runs. With 4 or 8
     lanes 140, and each further input adds 64.
     Throughput: a sample in ``max((T - 1) * 1024 / lanes, T * I * 16 / columns + 2)`` cycles over
@@ -135,8 +135,8 @@ class LstmEngine(wiring.Component):
             cell.state.eq(mac.state),
             cell.inject_en.eq(head.inject_en),
             cell.inject.eq(head.inject),
-            mac.row.eq(cell.row),
-            mac.h.eq(cell.h),
+            mac.row.eq(cell.kept_row if isinstance(cell, CellPipe) else cell.row),
+            mac.h.eq(cell.kept_h if isinstance(cell, CellPipe) else cell.h),
             head.early.eq(cell.early),
             head.soon.eq(cell.early_soon),
             head.row.eq(cell.row),
@@ -185,7 +185,7 @@ class LstmEngine(wiring.Component):
                 | rsp.valid,
                 3,
             ),
-            "cell": (sequencer.o_slot.valid, cell.latency + 1),
+            "cell": (sequencer.o_slot.valid, cell.latency + 2),
             # It reads the next response's output, too, however late that is taken.
             "head": (final | head.busy | rsp.valid, head.latency + 6),
         }

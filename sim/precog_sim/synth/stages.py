@@ -94,7 +94,7 @@ def _watches(
         view = data.View(slot_layout(config), inner[f"predictor.engine.cell.slot_{stage}"])
         return lambda ctx: bool(ctx.get(view.valid) and ctx.get(view.final))
 
-    ends = (1, 5, gates, state, tanh, tanh + 2)
+    ends = (1, 5, gates, state, tanh, tanh + 1)
     return [
         (_changes(inner["feature.srtt"]), 0),
         (set_(inner["feature.o__valid"]), 0),
