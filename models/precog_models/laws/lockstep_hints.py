@@ -3,7 +3,7 @@
     N is 2**senders or less. A word before the first acknowledgement is a belief:
         window = 2 part BDP / 2**senders
     The first acknowledgement after a belief, and the first word after that:
-        W = 2 part BDP / 2**senders, or that of the start if `senders` is less than `heeded`
+        W = 2 part BDP / 2**senders, or that of the start, up to start BDP, if `senders` < `heeded`
     An acknowledgement that met a queue of more than `sign`:
         W = min(W, 2 part BDP / 2**senders)
     A round trip later, each `idle` acknowledgements in a row that met less than `rest`, or less
@@ -24,18 +24,24 @@ than four packets hears so seldom that `few` acknowledgements are enough: each i
 later than the one before. Less than one packet needs no cut: lockstep adds so little to it in a
 round trip that the end of an all-to-all would wait for it. Larger windows leave such a flow less
 than its share, so that an incast's end would wait for it, too: it keeps the half. Levels below
-`heeded` are left to lockstep. A receiver's lie can take down to `2 part BDP / 2**deepest`, from its
+`heeded` are left to lockstep.
+
+A long message need not be there first: while it lasts others will come, and a start at line rate
+makes them wait. Where a host believes a level of 3 for it, preset `bulk` keeps what that says,
+a quarter of the link, until acknowledgements let W grow.
+
+A receiver's lie can take down to `2 part BDP / 2**deepest`, from its
 senders, until the link is found idle.
 """
 
-from .language import FACTOR, Field, Fmt, Parameter, Q, Record, clamp, scale, wrap
+from .language import FACTOR, Field, Fmt, Parameter, Preset, Q, Record, clamp, scale, wrap
 from .library import bytes_over, rate_over, upper
 from .lockstep import PARAMETERS as _LOCKSTEP_PARAMETERS
 from .lockstep import STATE as _LOCKSTEP_STATE
 from .lockstep import WINDOWED
 from .lockstep import on_ack as _lockstep
 
-__all__ = ["PARAMETERS", "STATE", "WINDOWED"]
+__all__ = ["PARAMETERS", "PRESETS", "STATE", "WINDOWED"]
 
 _LEVEL = Q(4, 0, signed=False)
 _COUNT = Q(6, 0, signed=False)
@@ -52,6 +58,7 @@ _IDLES_MAX = _COUNT.max
 _BELIEVED_AT = 39
 _ONE = 8  # a packet, with 8 fraction bits
 _FEW = 10  # four packets
+_BULK = {"start": 0.25}
 
 PARAMETERS = (
     *_LOCKSTEP_PARAMETERS,
@@ -67,7 +74,11 @@ PARAMETERS = (
     Parameter("kept", FACTOR, "", 0.5, "fair shares that a window of less than a packet keeps"),
     Parameter("few", _COUNT, "", 2, "as many, for a window of less than four packets"),
     Parameter("idle", _COUNT, "", 4, "acknowledgements that find the link idle; 0: none do"),
+    Parameter("start", FACTOR, "", 1.0, "most that W is after a false belief, part of BDP"),
 )
+PRESETS = {
+    "bulk": Preset("messages of 30 BDP and more, whose start yields to shorter ones", _BULK),
+}
 STATE = (
     *_LOCKSTEP_STATE,
     Field(
@@ -179,7 +190,7 @@ def on_score(p: Record, s: Record, e: Record) -> tuple[int, int]:
         return rate, window
     if believed > 0:
         t = clamp(e.base, _T_MIN, _T_MAX)
-        s.w = min(max(bytes_over(e.init_rate, t), 1), bytes_over(e.max_rate, t))
+        s.w = max(min(bytes_over(e.init_rate, t), scale(bytes_over(e.max_rate, t), p.start)), 1)
         s.word = (e.senders << _LEVEL_AT) + wrap(s.word, _PSN_BITS)
         rate, window = min(rate_over(s.w, t), e.max_rate), max(s.w >> 8, 1)
     if e.senders < p.heeded:

@@ -11,6 +11,8 @@ from precog_studies.prediction.guesses import LEAST, inverted, scrambled, tagged
 
 __all__ = [
     "ARMS",
+    "BULK",
+    "BULK_LEVEL",
     "EARLIER",
     "FALSE",
     "FIRST",
@@ -24,7 +26,10 @@ __all__ = [
 
 FIRST = 16_000  #: bytes before a receiver's first word
 LIARS = (0, 1, 2, 3)  #: hosts that lie alone
+BULK = 3_000_000  #: bytes: a longer flow may have a law of its own, `Arm.bulk`
+BULK_LEVEL = 3  #: what it believes then: two shares of an eighth, a quarter of its link
 _LAW, _HEEDS = "card:lockstep", "card:lockstep_hints"
+_BULK_HEEDS, _BULK_LAW = f"{_HEEDS}:preset=bulk", f"{_LAW}:start_gbps=25"
 
 #: Predictors at a start, from what a NIC has seen of the destination.
 FORECASTS = {
@@ -82,6 +87,9 @@ class Arm:
         this many runs of other seeds and in this one; elsewhere what the receiver told last is.
     told : bool
         Hosts were not in the earlier runs, but have their outcomes as a prior.
+    bulk : str
+        Law of flows of more than `BULK` bytes, which believe `BULK_LEVEL` at least where receivers
+        say N; "": `law`.
     """
 
     title: str
@@ -93,6 +101,7 @@ class Arm:
     tried: bool = True
     earlier: int | None = None
     told: bool = False
+    bulk: str = ""
 
 
 def _fixed(hints: Hints) -> Make:
@@ -147,8 +156,24 @@ ARMS: dict[str, Arm] = {
     "start10": Arm("nothing known, start at 10 Gb/s", _LAW, _fixed(Hints()), 10.0),
     "echo": Arm("receiver says N on each ACK", _HEEDS, _echo()),
     "first_echo": Arm("first window 16 KB, then N", _HEEDS, _echo(FIRST)),
+    "bulk_alone": Arm(
+        "nothing known; messages of 3 MB and more start at 25 Gb/s",
+        _LAW,
+        _fixed(Hints()),
+        bulk=_BULK_LAW,
+    ),
+    "bulk": Arm(
+        "N; messages of 3 MB and more start at a quarter of the link",
+        _HEEDS,
+        _echo(),
+        bulk=_BULK_HEEDS,
+    ),
     "prior": Arm(
-        "N, and the fleet's prior by class of flow", _HEEDS, _guessed(_tagged), guesses=True
+        "as `bulk`, and the fleet's prior by class of flow",
+        _HEEDS,
+        _guessed(_tagged),
+        guesses=True,
+        bulk=_BULK_HEEDS,
     ),
     **{
         name: Arm(
@@ -169,7 +194,13 @@ ARMS: dict[str, Arm] = {
         )
         for name, (source, earlier, told) in HOSTS.items()
     },
-    "oracle": Arm("N, and an oracle of N at the start", _HEEDS, _guessed(_true), guesses=True),
+    "oracle": Arm(
+        "as `bulk`, and an oracle of N at the start",
+        _HEEDS,
+        _guessed(_true),
+        guesses=True,
+        bulk=_BULK_HEEDS,
+    ),
 }
 
 #: What must do no harm: false words, and false guesses.

@@ -14,7 +14,9 @@ from precog_net.laws import law
 from precog_net.topologies import topology
 from precog_net.workloads import Traffic
 from precog_sim.network import Hints, Record, Result, Scenario, run
-from precog_studies.prediction.arms import LIARS, Arm
+from precog_sim.network.congestion import CongestionControl
+from precog_sim.network.program_law import Mixed
+from precog_studies.prediction.arms import BULK, BULK_LEVEL, LIARS, Arm
 from precog_studies.prediction.guesses import LEAST, prior
 from precog_studies.prediction.services import ANSWER, MESSAGE, services
 from precog_studies.prediction.starts.heeding import Hosts
@@ -204,6 +206,27 @@ def known_levels(name: str) -> dict[str, int]:
     return taught(CASES[name])
 
 
+def _hints(arm: Arm, traffic: Traffic, levels: dict[str, int], seed: int) -> Hints:
+    """The arm's hints, and what its long flows believe."""
+    hints = arm.hints(traffic, levels, seed)
+    if not arm.bulk or not hints.echo:
+        return hints
+    guesses = np.array(hints.guesses or (0,) * len(traffic))
+    bulk = np.where(traffic.size > BULK, BULK_LEVEL, 0)
+    return replace(hints, guesses=tuple(np.maximum(guesses, bulk).tolist()))
+
+
+def _congestion(arm: Arm, traffic: Traffic, start_gbps: float | None) -> CongestionControl:
+    """The arm's law; that of its long flows starts no faster than the others."""
+    one = replace(law(arm.law), start_gbps=start_gbps)
+    if not arm.bulk:
+        return one
+    bulk = law(arm.bulk)
+    starts = [gbps for gbps in (start_gbps, bulk.start_gbps) if gbps is not None]
+    bulk = replace(bulk, start_gbps=min(starts, default=None))
+    return Mixed(laws=(one, bulk), of=(traffic.size > BULK).astype(int).tolist())
+
+
 def closed_loop(
     name: str,
     arm: Arm,
@@ -254,7 +277,7 @@ def loop_of(
     """
     network = _network(case.network)
     traffic = case.draw(seed, network.hosts)
-    hints = arm.hints(traffic, levels, seed)
+    hints = _hints(arm, traffic, levels, seed)
     scenario = Scenario(
         case.title,
         network,
@@ -263,12 +286,12 @@ def loop_of(
         hints=hints,
         horizon_us=case.stop_ms * 1e3,
     )
-    start = arm.start_gbps or case.start_gbps
+    congestion = _congestion(arm, traffic, arm.start_gbps or case.start_gbps)
 
     def once(heeded: Hints) -> Result:
         return run(
             replace(scenario, hints=heeded),
-            replace(law(arm.law), start_gbps=start),
+            congestion,
             seed=seed,
             record=record or _kept(case),
         )

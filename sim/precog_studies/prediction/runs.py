@@ -27,12 +27,12 @@ _KIB_KB = 1.024
 def measure(name: str, arm_name: str, seed: int) -> dict[str, Any]:
     """One run: figures, and slowdowns of the background by size; ``skill``: in its trial.
 
-    Guesses of a source that showed too little skill are not heeded: the run is `echo`'s.
+    Guesses of a source that showed too little skill are not heeded: the run is that without them.
     """
     arm = {**ARMS, **FALSE}[arm_name]
     shown = skill(name, arm) if arm.guesses and arm.tried else None
     if shown is not None and shown <= ENOUGH:
-        arm = ARMS["echo"]
+        arm = ARMS["bulk" if arm.bulk else "echo"]
     chosen = predictors()[arm.predictor] if arm.predictor else None
     hosts = None if arm.earlier is None else hosts_after(name, arm)
     return predicted(name, arm, seed, chosen, hosts) | {"skill": shown}
