@@ -13,8 +13,15 @@ from precog_net.workloads import Traffic
 from precog_sim.network import incast
 from precog_studies.prediction import guesses
 from precog_studies.prediction.__main__ import main
-from precog_studies.prediction.arms import ARMS, FALSE, OFF, WITHOUT_MODEL
-from precog_studies.prediction.cases import CASES, known_levels
+from precog_studies.prediction.arms import (
+    ARMS,
+    BULK,
+    BULK_LEVEL,
+    FALSE,
+    OFF,
+    WITHOUT_MODEL,
+)
+from precog_studies.prediction.cases import CASES, closed_loop, known_levels
 from precog_studies.prediction.judged import GOALS, judged, ratios
 from precog_studies.prediction.page import against, modelled
 from precog_studies.prediction.runs import measure
@@ -67,6 +74,20 @@ def test_a_source_of_guesses_is_heeded_only_after_its_trial() -> None:
     assert shown["guess_inverted"][1] == shown["echo"][1]
     assert shown["guess_turned"][0] is shown["echo"][0] is None
     assert shown["guess_turned"][1] > shown["echo"][1]
+
+
+def test_long_messages_have_a_law_and_a_belief_of_their_own() -> None:
+    result, traffic, _ = closed_loop("background", ARMS["bulk"], 0)
+    long = traffic.size > BULK
+    assert 0 < long.sum() < len(traffic) / 4
+    assert result.scenario.hints.guesses == tuple(np.where(long, BULK_LEVEL, 0).tolist())
+    assert result.law == "lockstep_hints+lockstep_hints"
+    alone, off = (closed_loop("background", ARMS[arm], 0)[0] for arm in ("bulk_alone", OFF))
+    assert not alone.scenario.hints.echo
+    assert (alone.fct_us != off.fct_us)[long].all()
+    prior, bulk = (measure("background", arm, 0) for arm in ("prior", "bulk"))
+    assert prior["skill"] <= ENOUGH
+    assert prior["background"] == bulk["background"]
 
 
 def _run(queue: float, small: list[float]) -> dict[str, Any]:

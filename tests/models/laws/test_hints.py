@@ -75,10 +75,10 @@ def test_a_word_alone_cuts_nothing_until_a_queue_is_met() -> None:
     assert later >= 0.5 * cut
 
 
-def _believing(senders: int) -> tuple[ThreeWays, int, int]:
+def _believing(senders: int, preset: str = "default") -> tuple[ThreeWays, int, int]:
     """A flow that was told a level before its first acknowledgement; rate and window then."""
     made = compiled("lockstep_hints")
-    ways = ThreeWays(made, made.law.integers("default", 1000))
+    ways = ThreeWays(made, made.law.integers(preset, 1000))
     told = {**_WORDS, "now": 0, "next": 0, "score": 255, "senders": senders}
     rate, window = ways.event(Kind.SCORE, **told, rate=_LINK, window=_BDP)[:2]
     return ways, rate, window
@@ -110,6 +110,23 @@ def test_the_first_word_replaces_a_belief(word: int, shares: int | None) -> None
     wanted = 2 * _BDP / shares if shares else _BDP
     assert abs(window - wanted) <= 2
     assert rate == pytest.approx(min(_LINK, wanted / _BASE * (1 << 24)), rel=1e-3)
+
+
+@pytest.mark.parametrize(("word", "part"), [(0, 4), (1, 4), (2, 4), (4, 8)])
+def test_a_long_message_keeps_the_window_of_its_start(word: int, part: int) -> None:
+    """A quarter of the link is what a level of 3 says; a crowd's word cuts it further."""
+    ways, rate, window = _believing(3, "bulk")
+    assert abs(window - _BDP / 4) <= 1
+    rate, window = ways.event(Kind.ACK, **_ack(1), rate=rate, window=window)[:2]
+    window = _told(ways, rate, window, word)[1]
+    assert abs(window - _BDP / part) <= 2
+
+
+def test_a_long_message_starts_no_faster_than_its_queue_pair() -> None:
+    ways, rate, window = _believing(3, "bulk")
+    slow = {"init_rate": _LINK // 10}
+    rate, window = ways.event(Kind.ACK, **_ack(1) | slow, rate=rate, window=window)[:2]
+    assert abs(_told(ways, rate, window, 0, **slow)[1] - _BDP / 10) <= 2
 
 
 def test_a_round_trip_ends_a_belief() -> None:
