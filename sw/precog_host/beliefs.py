@@ -116,12 +116,8 @@ class Beliefs:
             raise DeviceError(
                 "beliefs need a device that counts senders: it was built without (senders=0)"
             )
-        parameters = device.senders.parameters()
-        if not parameters.heed:
-            raise DeviceError(
-                "beliefs need a device that heeds levels: precog packet senders set --heed"
-            )
-        self._senders, self._least = device.senders, parameters.least
+        device.senders.need_heed()
+        self._senders, self._least = device.senders, device.senders.parameters().least
         self._profiler = device.profiler if device.pacer is not None else None
         self._slots, self._model, self._clock = device.sizes.qps, model, clock
         self._destinations: dict[Ip, _Destination] = {}

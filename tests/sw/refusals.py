@@ -17,11 +17,14 @@ class Run:
         Each in place of the good one makes the run one that must be refused.
     changes : bool
         Whether the good run changes registers.
+    first : str
+        A command that makes the good run one that is accepted.
     """
 
     good: dict[str, str] = field(default_factory=dict)
     bad: dict[str, str] = field(default_factory=dict)
     changes: bool = True
+    first: str = ""
 
 
 #: Parameters that nothing can be wrong with: text that is only compared.
@@ -285,7 +288,9 @@ RUNS: dict[str, Run] = {
         },
     ),
     "packet senders believe": Run(
-        {"slot": "2", "level": "3"}, {"slot": "99", "level": "16"}, changes=False
+        {"slot": "2", "level": "3"},
+        {"slot": "99", "level": "16"},
+        first="packet senders set --heed",
     ),
     "packet wire show": Run({"slots": "1"}, {"slots": "1 99"}, changes=False),
     "packet wire set": Run(

@@ -196,6 +196,8 @@ def test_refused_commands_leave_the_device_alone(
     path: str, served: Served, files: Path, run: Callable[..., tuple[int, str]]
 ) -> None:
     listed = RUNS[path]
+    if listed.first:
+        assert run(*listed.first.split(), "-d", served.uri)[0] == 0
     before = served.everything()
     for name, wrong in listed.bad.items():
         served.written.clear()

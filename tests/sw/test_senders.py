@@ -149,8 +149,9 @@ def test_a_believed_level_is_replaced_by_the_first_word() -> None:
     assert emulator.packets is not None
     golden = emulator.packets.card.senders
     assert golden is not None
-    senders.believe(1, 3)
-    assert golden.said(1) == 0  # not heeded
+    with pytest.raises(DeviceError, match=r"a device that heeds levels: .* set --heed"):
+        senders.believe(1, 3)
+    assert golden.said(1) == 0
     senders.set_parameters(heed=True)
     senders.believe(1, 3)
     assert golden.said(1) == 3
@@ -270,8 +271,8 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
         "least": 9,
         "hold_us": 30.0,
     }
-    assert _run("packet", "senders", "believe", "1", "2", "-d", _URI) == 0
-    capsys.readouterr()
+    assert _run("packet", "senders", "believe", "1", "2", "-d", _URI) == 2
+    assert "senders set --heed" in capsys.readouterr().err
     assert _run("packet", "senders", "show", "1", "3", "-d", _URI, "-j") == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["told 1"] == shown["told 3"] == {"level": 0, "believed": False, "most": 0}

@@ -132,17 +132,27 @@ class SendersDriver(Windows):
     def believe(self, slot: int, level: int) -> None:
         """Tell a queue pair's law of a level of its receiver, before the first packet.
 
-        The first level that a shim brings replaces it. Only with `heed`.
+        The first level that a shim brings replaces it.
 
         Raises
         ------
         ValueError
             There is no such slot or level; nothing is written then.
+        DeviceError
+            The device does not heed levels, so that nothing would come of it.
         """
         self._check(slot)
         if not 0 <= level <= LEVEL_MAX:
             raise ValueError(f"level must be in 0..{LEVEL_MAX}, not {level!r}")
+        self.need_heed()
         self.registers.write_fields("SENDERS", "BELIEF", qp=slot, level=level)
+
+    def need_heed(self) -> None:
+        """Raise `DeviceError` unless the device heeds levels."""
+        if not self.registers.fields("SENDERS", "CONTROL")["heed"]:
+            raise DeviceError(
+                "beliefs need a device that heeds levels: precog packet senders set --heed"
+            )
 
     def told(self, slot: int) -> Told:
         """What a queue pair's receiver has said, and shims that were heeded have brought.
