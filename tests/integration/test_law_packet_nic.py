@@ -261,7 +261,10 @@ def test_a_receiver_s_word_of_n_cuts_lockstep_hints(pair: Pair) -> None:
 
 
 def test_a_belief_is_heard_before_the_first_packet(pair: Pair) -> None:
-    """Programs and the card hold it until the receiver's first word, whatever that says."""
+    """Programs and the card hold it until the receiver's first word, whatever that says.
+
+    The driver refuses a belief that is not heeded; the register is written then, too.
+    """
     arm(pair.rtl, pair.golden, slots=HINTED, init_gbps=100.0)
     peer = Card(4, CardConfig(tick_ps=TICK_PS, senders=True))
     for slot in range(4):
@@ -271,7 +274,7 @@ def test_a_belief_is_heard_before_the_first_packet(pair: Pair) -> None:
         for device in (pair.rtl, pair.golden):
             assert device.senders is not None
             device.senders.set_parameters(heed=heeds)
-            device.senders.believe(1, 3)
+            device.senders.registers.write_fields("SENDERS", "BELIEF", qp=1, level=3)
         missed, run = pair.nic.missed(), pair.nic.run(settle=APART)
         events = [row for made in (missed, run) for row in pair.nic.events(made)]
         word = LEVEL_ALONE | 3 << SENDERS_AT

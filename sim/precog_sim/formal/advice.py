@@ -65,7 +65,7 @@ class DeadlineHarness(wiring.Component):
         with m.Else():
             m.d.sync += waited.eq(0)
         late = dut.o.payload.late
-        inside = inner["waited"]
+        turn = inner["turn"]
         m.d.comb += [
             Assert((self.cycles == 0) | (waited <= self.cycles), "no decision waits longer"),
             Assert(~late | ~dut.o.valid | (waited == self.cycles), "nor is it denied sooner"),
@@ -75,10 +75,10 @@ class DeadlineHarness(wiring.Component):
             Assert(dut.owing == (ahead != 0)),
             # For the induction.
             Assert(inner["owed"] == ahead),
-            Assert(~self.takes | (self.cycles == 0) | (inside == waited)),
-            Assert(self.takes | (inside == 0)),
+            Assert(~self.takes | (self.cycles == 0) | (turn == waited + 1)),
+            Assert(self.takes | (turn == 1)),
             Assert((self.cycles != 0) | ~inner["late"]),
-            Assert((self.cycles == 0) | (inner["late"] == (inside == self.cycles))),
+            Assert((self.cycles == 0) | (inner["late"] == (turn == self.cycles + 1))),
             Cover(made & late),
             Cover(came & (ahead == 2)),
         ]
@@ -100,8 +100,8 @@ MUTANTS = (
     Mutant(
         "advice.deadline",
         _DEADLINE,
-        "late.eq(waited + 1 >= self.cycles)",
-        "late.eq(waited >= self.cycles)",
+        "late.eq(turn >= self.cycles)",
+        "late.eq(turn > self.cycles)",
         "a decision waits a cycle too long",
         quick=True,
     ),
