@@ -30,8 +30,8 @@ A long message need not be there first: while it lasts others will come, and a s
 makes them wait. Where a host believes a level of 3 for it, preset `bulk` keeps what that says,
 a quarter of the link, until acknowledgements let W grow.
 
-A receiver's lie can take down to `2 part BDP / 2**deepest`, from its
-senders, until the link is found idle.
+A receiver's lie can take down to `2 part BDP / 2**deepest`, from its senders, until the link is
+found idle.
 """
 
 from .language import FACTOR, Field, Fmt, Parameter, Preset, Q, Record, clamp, scale, wrap

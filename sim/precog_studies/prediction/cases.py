@@ -13,9 +13,7 @@ from precog_net import workloads
 from precog_net.laws import law
 from precog_net.topologies import topology
 from precog_net.workloads import Traffic
-from precog_sim.network import Hints, Record, Result, Scenario, run
-from precog_sim.network.congestion import CongestionControl
-from precog_sim.network.program_law import Mixed
+from precog_sim.network import CongestionControl, Hints, Mixed, Record, Result, Scenario, run
 from precog_studies.prediction.arms import BULK, BULK_LEVEL, LIARS, Arm
 from precog_studies.prediction.guesses import LEAST, prior
 from precog_studies.prediction.services import ANSWER, MESSAGE, services
@@ -206,14 +204,18 @@ def known_levels(name: str) -> dict[str, int]:
     return taught(CASES[name])
 
 
+def _guesses(hints: Hints, traffic: Traffic) -> NDArray[np.int64]:
+    """The level that each flow believes at its start; 0: none."""
+    return np.array(hints.guesses or (0,) * len(traffic))
+
+
 def _hints(arm: Arm, traffic: Traffic, levels: dict[str, int], seed: int) -> Hints:
     """The arm's hints, and what its long flows believe."""
     hints = arm.hints(traffic, levels, seed)
     if not arm.bulk or not hints.echo:
         return hints
-    guesses = np.array(hints.guesses or (0,) * len(traffic))
     bulk = np.where(traffic.size > BULK, BULK_LEVEL, 0)
-    return replace(hints, guesses=tuple(np.maximum(guesses, bulk).tolist()))
+    return replace(hints, guesses=tuple(np.maximum(_guesses(hints, traffic), bulk).tolist()))
 
 
 def _congestion(arm: Arm, traffic: Traffic, start_gbps: float | None) -> CongestionControl:
@@ -298,7 +300,7 @@ def loop_of(
 
     def heeded(seen: Result) -> NDArray[np.int64]:
         told = known(traffic, seen.heard, seen.heard_us)
-        guesses = np.array(hints.guesses or (0,) * len(traffic))
+        guesses = _guesses(hints, traffic)
         if predictor is not None:
             guesses = predictor(windows(traffic, told))
         if hosts is not None:
