@@ -52,12 +52,15 @@ _HALF_PSN = 1 << 23
 _TOLD_AT = 24
 _LEVEL_BITS = 4
 _LEVEL_AT = 28
+_LEVELS = 255 << _TOLD_AT
 _CUT_AT = 32
 _IDLES_AT = 33
 _IDLES_MAX = _COUNT.max
 _BELIEVED_AT = 39
 _ONE = 8  # a packet, with 8 fraction bits
 _FEW = 10  # four packets
+_WINDOW_MAX = (1 << 32) - 1
+_CUTS = -1  # instead of a count
 _BULK = {"start": 0.25}
 
 PARAMETERS = (
@@ -98,45 +101,41 @@ def _share(p: Record, e: Record, part: int, level: int) -> int:
     return max(share, max(bytes_over(e.min_rate, t), 1))
 
 
-def _limited(s: Record, e: Record, share: int, rate: int, window: int) -> tuple[int, int]:
-    """A window that is a share."""
-    s.w = share
+def _lower(s: Record, e: Record, rate: int, window: int) -> tuple[int, int]:
+    """Rate and window where W has become smaller."""
     t = clamp(e.base, _T_MIN, _T_MAX)
-    return min(rate, rate_over(share, t)), min(window, max(share >> 8, 1))
+    return min(rate, rate_over(s.w, t)), min(window, max(s.w >> 8, 1))
 
 
-def _keep(p: Record, s: Record, e: Record, level: int, rate: int, window: int) -> tuple[int, int]:
-    """A window of less than a packet keeps a part of its fair share."""
+def _keeps(p: Record, s: Record, e: Record, level: int) -> int:
+    """A window of less than a packet keeps a part of its fair share: 1 if it had less."""
     t = clamp(e.base, _T_MIN, _T_MAX)
     least = min(scale(bytes_over(e.max_rate, t), p.kept) >> level, e.mtu << _ONE)
     if s.w >= least:
-        return rate, window
+        return 0
     s.w = least
-    return max(rate, min(rate_over(least, t), e.max_rate)), max(window, least >> 8, 1)
+    return 1
 
 
-def _idle(p: Record, s: Record, e: Record) -> int:
+def _enough(p: Record, s: Record, e: Record) -> int:
     """How many acknowledgements in a row must meet an idle link, a round trip after a cut; or 0."""
+    enough = p.idle
+    if s.w < e.mtu << _FEW:
+        enough = min(enough, p.few)
     if s.w >= e.mtu << _ONE:
         ahead = wrap(e.seq - s.word, _PSN_BITS)
         if wrap(s.word >> _CUT_AT, 1) == 0 or ahead == 0 or ahead >= _HALF_PSN:
-            return 0
-    if s.w < e.mtu << _FEW:
-        return min(p.idle, p.few)
-    return p.idle
+            enough = 0
+    return enough
 
 
-def _rise(
-    p: Record, s: Record, e: Record, level: int, queue: int, rate: int, window: int
-) -> tuple[int, int]:
-    """The end of a cut, by steps, as long as the link is idle.
+def _rises(
+    p: Record, s: Record, e: Record, share: int, queue: int, enough: int, raised: int
+) -> int:
+    """The end of a cut, by steps, as long as the link is idle: 1 if it rises, else `raised`.
 
     The bit of a belief is above the count: a belief's first one is enough, and clears it.
     """
-    enough = _idle(p, s, e)
-    if enough == 0:
-        return rate, window
-    share = _share(p, e, p.fair, min(max(level, p.heeded), p.finest))
     limit = p.rest
     if s.w >= share:
         limit = p.calm
@@ -145,15 +144,14 @@ def _rise(
         idles = 0
     s.word = (idles << _IDLES_AT) + wrap(s.word, _IDLES_AT)
     if idles < enough:
-        return rate, window
-    t = clamp(e.base, _T_MIN, _T_MAX)
-    most = bytes_over(e.max_rate, t) >> 1
+        return raised
+    most = bytes_over(e.max_rate, clamp(e.base, _T_MIN, _T_MAX)) >> 1
     w = min(max(share, s.w + scale(s.w, p.more)), most)
     s.w = max(s.w, w)
-    s.word = (wrap(s.word >> _TOLD_AT, 2 * _LEVEL_BITS) << _TOLD_AT) + e.next
+    s.word = (s.word & _LEVELS) + e.next
     if w < most:
         s.word = s.word + (1 << _CUT_AT)
-    return max(rate, min(rate_over(s.w, t), e.max_rate)), max(window, s.w >> 8)
+    return 1
 
 
 def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
@@ -165,17 +163,31 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
     queue = e.rtt - e.base
     told = wrap(s.word >> _TOLD_AT, _LEVEL_BITS)
     level = wrap(s.word >> _LEVEL_AT, _LEVEL_BITS)
+    raised = 0
+    enough = _CUTS
     if told >= p.heeded and (first == 0 or queue > p.sign):
-        share = min(_share(p, e, p.part, min(told, p.deepest)), s.w)
-        s.word = (1 << _CUT_AT) + (level << _LEVEL_AT) + e.next
-        if first == 0:
-            s.word = s.word + (1 << _BELIEVED_AT)
-        rate, window = _limited(s, e, share, rate, window)
+        part = p.part
+        heard = min(told, p.deepest)
+    else:
+        if level >= p.heeded and s.w < e.mtu << _ONE:
+            raised = _keeps(p, s, e, level)
+        enough = _enough(p, s, e)
+        part = p.fair
+        heard = min(max(level, p.heeded), p.finest)
+    if enough != 0:
+        share = _share(p, e, part, heard)
+        if enough < 0:
+            s.w = min(share, s.w)
+            s.word = (1 << _CUT_AT) + (level << _LEVEL_AT) + e.next
+            if first == 0:
+                s.word = s.word + (1 << _BELIEVED_AT)
+            rate, window = _lower(s, e, rate, window)
+            return rate, window
+        raised = _rises(p, s, e, share, queue, enough, raised)
+    if raised == 0:
         return rate, window
-    if level >= p.heeded and s.w < e.mtu << _ONE:
-        rate, window = _keep(p, s, e, level, rate, window)
-    rate, window = _rise(p, s, e, level, queue, rate, window)
-    return rate, window
+    t = clamp(e.base, _T_MIN, _T_MAX)
+    return max(rate, min(rate_over(s.w, t), e.max_rate)), max(window, s.w >> 8)
 
 
 def on_score(p: Record, s: Record, e: Record) -> tuple[int, int]:
@@ -188,20 +200,27 @@ def on_score(p: Record, s: Record, e: Record) -> tuple[int, int]:
     rate, window = e.rate, e.window
     if e.held > 0:
         return rate, window
+    t = clamp(e.base, _T_MIN, _T_MAX)
+    full = bytes_over(e.max_rate, t)
+    lower = believed
     if believed > 0:
-        t = clamp(e.base, _T_MIN, _T_MAX)
-        s.w = max(min(bytes_over(e.init_rate, t), scale(bytes_over(e.max_rate, t), p.start)), 1)
+        s.w = max(min(bytes_over(e.init_rate, t), scale(full, p.start)), 1)
         s.word = (e.senders << _LEVEL_AT) + wrap(s.word, _PSN_BITS)
-        rate, window = min(rate_over(s.w, t), e.max_rate), max(s.w >> 8, 1)
-    if e.senders < p.heeded:
-        return rate, window
-    if s.w == 0:
-        share = max(_share(p, e, p.part, e.senders) >> 8, 1)
-        if window > 0:
-            share = min(share, window)
-        return rate, share
-    if believed > 0 or s.last - e.base > p.sign:
-        share = min(_share(p, e, p.part, min(e.senders, p.deepest)), s.w)
-        s.word = (believed << _BELIEVED_AT) + (1 << _CUT_AT) + (e.senders << _LEVEL_AT) + e.next
-        rate, window = _limited(s, e, share, rate, window)
+        rate, window = e.max_rate, _WINDOW_MAX
+    if e.senders >= p.heeded:
+        level = e.senders
+        if s.w > 0:
+            level = min(level, p.deepest)
+        share = _share(p, e, p.part, level)
+        if s.w == 0:
+            share = max(share >> 8, 1)
+            if window > 0:
+                share = min(share, window)
+            return rate, share
+        if believed > 0 or s.last - e.base > p.sign:
+            lower = 1
+            s.w = min(share, s.w)
+            s.word = (believed << _BELIEVED_AT) + (1 << _CUT_AT) + (e.senders << _LEVEL_AT) + e.next
+    if lower > 0:
+        rate, window = _lower(s, e, rate, window)
     return rate, window
