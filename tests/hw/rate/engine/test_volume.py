@@ -28,7 +28,7 @@ from precog_sim.rtl.event_block import pack, unpack
 from precog_sim.rtl.feed_block import FeedBlock, FeedRun, feed_library
 from precog_spec.config import NicConfig
 from precog_spec.engine.events import EVENT_FIELDS, EVENTS, Kind
-from precog_spec.law_fields import EventKind
+from precog_spec.law_fields import SENDERS_AT, EventKind
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_volume")]
 
@@ -137,6 +137,7 @@ class Pair:
         column["seq"][:] = np.where(is_ack, seq, 0)
         column["next"][:] = np.where(is_ack, (seq + ahead) % _TICKS, 0)
         column["score"][:] = np.where(kind == Kind.SCORE, rng.integers(101, size=count), 0)
+        column["senders"][:] = np.where(kind == Kind.SCORE, rng.integers(16, size=count), 0)
         base = mixed(4180, 4180, 4180, rng.integers(_TICKS, size=count))
         column["base"][:] = np.where(is_sample, base, 0)
         said = mixed(0, rtt << 8, rng.integers(_WORD, size=count))
@@ -178,7 +179,7 @@ class Pair:
         column = dict(zip(_NAMES, words.T, strict=True)) | {"qp": qps, "t": words[:, 1]}
         column |= {
             "rtt_pred": column["prediction"],
-            "value": column["score"],
+            "value": column["score"] | column["senders"] << SENDERS_AT,
             "sample": kind * 0 + 1,
         }
         del column["rate"], column["window"]  # what the law below decides has no effect
