@@ -9,6 +9,8 @@
     A round trip later, each `idle` acknowledgements in a row that met less than `rest`, or less
     than `calm` where W is 2 fair BDP / 2**senders or more:
         W = max(2 fair BDP / 2**senders, W (1 + more)), up to BDP / 2
+    A lower word after a cut, whatever queue there is:
+        W = max(W, 2 fall BDP / 2**senders), up to BDP / 2
     W of less than a packet:
         W = max(W, min(kept BDP / 2**senders, packet))
 
@@ -25,6 +27,10 @@ later than the one before. Less than one packet needs no cut: lockstep adds so l
 round trip that the end of an all-to-all would wait for it. Larger windows leave such a flow less
 than its share, so that an incast's end would wait for it, too: it keeps the half. Levels below
 `heeded` are left to lockstep.
+
+Flows that are left at an incast's end would have the window of a share of all until the link is
+idle. A lower word says that others have ended, so that those left rise to a share of theirs. One
+share is no more than the link has in flight, so a queue that is there need not end first.
 
 A long message need not be there first: while it lasts others will come, and a start at line rate
 makes them wait. Where a host believes a level of 3 for it, preset `bulk` keeps what that says,
@@ -72,6 +78,7 @@ PARAMETERS = (
     Parameter("rest", Fmt.RTT, "us", 2.0, "queueing delay of a link with room for a fair share"),
     Parameter("calm", Fmt.RTT, "us", 0.1, "queueing delay of an idle link"),
     Parameter("fair", FACTOR, "", 0.75, "half of the window after a cut, in fair shares"),
+    Parameter("fall", FACTOR, "", 0.5, "half of the window where N has fallen, in fair shares"),
     Parameter("finest", _LEVEL, "", 6, "greatest level of those shares; more counts as this"),
     Parameter("more", FACTOR, "", 0.3, "what it gains at least, part of W"),
     Parameter("kept", FACTOR, "", 0.5, "fair shares that a window of less than a packet keeps"),
@@ -192,9 +199,13 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
 
 def on_score(p: Record, s: Record, e: Record) -> tuple[int, int]:
     """The receiver's level has changed, or one is believed; or a score has come."""
-    if e.senders == wrap(s.word >> _LEVEL_AT, _LEVEL_BITS):
+    before = wrap(s.word >> _LEVEL_AT, _LEVEL_BITS)
+    if e.senders == before:
         return e.rate, e.window
     believed = s.word >> _BELIEVED_AT
+    fell = 0
+    if e.senders < before and believed == 0:
+        fell = wrap(s.word >> _CUT_AT, 1)
     s.word = upper(s.word, _CUT_AT) + wrap(s.word, _PSN_BITS)
     s.word = s.word + (e.senders << _LEVEL_AT) + (e.senders << _TOLD_AT)
     rate, window = e.rate, e.window
@@ -221,6 +232,13 @@ def on_score(p: Record, s: Record, e: Record) -> tuple[int, int]:
             lower = 1
             s.w = min(share, s.w)
             s.word = (believed << _BELIEVED_AT) + (1 << _CUT_AT) + (e.senders << _LEVEL_AT) + e.next
+    if fell > 0:
+        share = _share(p, e, p.fall, min(max(e.senders, p.heeded), p.finest))
+        share = min(share, full >> 1)
+        if s.w < share:
+            s.w = share
+            rate = max(rate, min(rate_over(share, t), e.max_rate))
+            return rate, max(window, share >> 8)
     if lower > 0:
         rate, window = _lower(s, e, rate, window)
     return rate, window

@@ -61,7 +61,7 @@ class Hints:
     lie: str = ""
     liars: tuple[int, ...] = ()
     stale_us: float = 200.0
-    hold_us: float = 50.0
+    hold_us: float = 10.0
 
     def __post_init__(self) -> None:
         for name in ("least", "first"):

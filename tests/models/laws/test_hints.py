@@ -9,6 +9,7 @@ from precog_spec.engine.events import Kind
 _BASE, _LINK = 4180, int(12.5 * (1 << 24))
 _BDP = 52_250
 _DEEPEST = 4
+_FALL = 0.5
 _WORDS = {"base": _BASE, "max_rate": _LINK, "min_rate": _LINK // 1000, "mtu": 1000}
 _WORDS |= {"init_rate": _LINK}
 
@@ -17,13 +18,15 @@ def _ack(k: int, rtt: int = _BASE) -> dict[str, int]:
     return {**_WORDS, "rtt": rtt, "bytes": 1000, "now": 1000 * k, "seq": k, "next": k + 50}
 
 
-def _started(queue: int = 1500, sign_us: float = 1.0) -> tuple[ThreeWays, int, int]:
+def _started(
+    queue: int = 1500, sign_us: float = 1.0, **changes: float
+) -> tuple[ThreeWays, int, int]:
     """A flow after its first acknowledgement, which met a queue of 1.5 us; rate and window.
 
     The sign is 1 us: such a queue makes lockstep itself cut little.
     """
     made = compiled("lockstep_hints")
-    ways = ThreeWays(made, made.law.integers("default", 1000, sign=sign_us))
+    ways = ThreeWays(made, made.law.integers("default", 1000, sign=sign_us, **changes))
     rate, window = ways.event(Kind.ACK, **_ack(1, _BASE + queue), rate=_LINK, window=0)[:2]
     return ways, rate, window
 
@@ -194,7 +197,7 @@ def test_false_words_need_a_queue_of_two_round_trips() -> None:
 
 def test_an_idle_link_ends_a_cut() -> None:
     """Not before a round trip has gone by; a queue starts the count again."""
-    ways, rate, window = _started()
+    ways, rate, window = _started(fall=0)
     rate, window = _told(ways, rate, window, 4)
     cut = window
     for k in (*range(40, 52), 60, 61, 62):
@@ -209,13 +212,32 @@ def test_an_idle_link_ends_a_cut() -> None:
     assert abs(window - 1.5 * _BDP / 4) <= 1
 
 
+@pytest.mark.parametrize(("word", "shares"), [(0, 4), (1, 4), (2, 4), (3, 8), (4, None)])
+@pytest.mark.parametrize("queue", [1500, 9000])
+def test_a_lower_level_raises_a_cut_to_a_share(word: int, shares: int | None, queue: int) -> None:
+    """At once, whatever queue the flow has met; a cut by a level of 6 leaves two sixteenths."""
+    ways, rate, window = _started(queue)
+    was = _told(ways, rate, window, 6)
+    assert abs(was[1] - _share(_DEEPEST)) <= 1
+    rate, window = _told(ways, *was, word)
+    wanted = _BDP / shares if shares else 0
+    assert abs(window - max(wanted, was[1])) <= 1
+    assert rate == pytest.approx(max(was[0], wanted / _BASE * (1 << 24)), rel=1e-3)
+
+
+def test_a_lower_level_raises_no_window_without_a_cut() -> None:
+    ways, rate, window = _started(queue=0)
+    assert _told(ways, rate, window, 6) == (rate, window)
+    assert _told(ways, rate, window // 100, 2)[1] == window // 100
+
+
 @pytest.mark.parametrize(
     ("word", "queue", "rises"),
     [(2, 1900, True), (2, 2100, False), (4, 90, True), (4, 110, False)],
 )
 def test_a_window_of_its_share_waits_for_an_idle_link(word: int, queue: int, rises: bool) -> None:
     """A cut by a level of 4 leaves less than the share of a level of 2, more than its own."""
-    ways, rate, window = _started()
+    ways, rate, window = _started(fall=0)
     rate, cut = _told(ways, rate, window, 4)
     rate, window = _told(ways, rate, cut, word)
     for k in range(60, 64):
