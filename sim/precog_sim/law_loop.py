@@ -4,6 +4,7 @@ The device decides over the same C functions as a device in `precog_sim.loop`: `
 So a run with the golden engine and a run with the RTL can be compared decision for decision.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -64,10 +65,10 @@ class EngineSetup:
                 f"open it with qps={1 << (flows - 1).bit_length()}"
             )
 
-    def apply(self, device: Device, flows: int, network_base_us: float) -> None:
+    def apply(self, device: Device, flows: int, facts: Mapping[str, float]) -> None:
         """Load the law, and let queue pairs 0..flows-1 of `device` run it.
 
-        `network_base_us`, the largest base RTT, is told to a law that has a parameter for it.
+        `facts` of the network are told to a law that has parameters for them.
 
         Raises
         ------
@@ -79,7 +80,7 @@ class EngineSetup:
         self.check(device, flows)
         assert device.law is not None
         made = compile_law(load(self.law))
-        told = made.law.with_facts(self.values, network_base_us)
+        told = made.law.with_facts(self.values, facts)
         values = made.law.integers(self.preset, device.tick_ps, **told)
         device.law.load(made.program, values, slot=_SLOT)
         for number in range(flows):
@@ -134,7 +135,8 @@ def run_with_engine(
         )
     check_timing(timing)
     functions = device_functions(device)
-    setup.apply(device, len(scenario.flows), scenario.base_rtt_us)
+    facts = {"network_base": scenario.base_rtt_us, "mark_delay": scenario.mark_us}
+    setup.apply(device, len(scenario.flows), facts)
     heard = frozenset(name.removeprefix("on_") for name in load(setup.law).events)
     packets = sum(-(-flow.size // scenario.payload) for flow in scenario.flows)
     sweeps = scenario.horizon_us * 1000 / SWEEP_NS * len(scenario.flows) * ("timer" in heard)

@@ -51,15 +51,16 @@ def test_the_golden_engine_is_near_the_simulators_own_law() -> None:
 
 
 @pytest.mark.parametrize(("values", "reach"), [({}, 12_240), ({"reach": 5.0}, 5000)])
-def test_a_device_s_law_is_told_the_largest_base_rtt(
+def test_a_device_s_law_is_told_facts_of_the_network(
     values: dict[str, float], reach: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Device.open("emu:law_cores=1") as device:
         assert device.law is not None
-        told: list[int] = []
-        monkeypatch.setattr(device.law, "load", lambda _, given, slot: told.append(given["reach"]))
-        EngineSetup("lockstep", values=values).apply(device, 0, 12.24)
-    assert told == [reach]
+        told: dict[str, int] = {}
+        monkeypatch.setattr(device.law, "load", lambda _, given, slot: told.update(given))
+        facts = {"network_base": 12.24, "mark_delay": 1.6}
+        EngineSetup("lockstep", values=values).apply(device, 0, facts)
+    assert (told["reach"], told["marks"]) == (reach, 1600)
 
 
 @pytest.mark.cosim

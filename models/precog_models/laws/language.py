@@ -60,7 +60,7 @@ _UNITS: dict[str, Callable[[float], float]] = {
 }
 
 #: Facts of the network that a parameter may be, and their units.
-_FACTS = {"": "", "network_base": "us"}
+_FACTS = {"": "", "network_base": "us", "mark_delay": "us"}
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ class Parameter:
     made : callable, optional
         A table's integers from the other parameters' integers; tables only.
     fact : str, optional
-        What of the network it is: "network_base", the largest base RTT of a path. Simulations tell
+        What of the network it is: "network_base", the largest base RTT of a path, or "mark_delay",
+        the queueing delay from which switches mark all packets, 0 if they do not. Simulations tell
         it, an operator may; the default stands where neither does.
     """
 

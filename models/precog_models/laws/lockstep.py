@@ -1,4 +1,4 @@
-"""Lockstep: a phase-locked window on the RTTs of all acknowledgements; no marks, no telemetry.
+"""Lockstep: a phase-locked window on the RTTs of all acknowledgements; no telemetry.
 
     T   = base RTT + lift + noise,  BDP = link * T,  rho = W / BDP,  q = RTT - T
     qs  = T min(s rho**-1/2, cap)                          queueing delay to aim at
@@ -18,7 +18,7 @@
 Pacing by the last RTT is what locks flows to each other's gaps: a packet that met a queue makes its
 successors later.
 
-Seven additions keep the lock from doing harm:
+Eight additions keep the lock from doing harm:
 
 Small windows. 16 acknowledgements of a window of two packets take eight round trips, in which a
     link that others have left stays idle, so its rounds may be shorter. Below one packet an
@@ -43,11 +43,14 @@ Coalescing. What a receiver holds back is in flight, too: acknowledgements of mo
 Youth. A rack's T and qs are small; flows of other pods, whose qs are larger, leave its flows little
     of a link. A flow that has sent less than `young` packets aims as if its T were not below
     `reach`, the largest base RTT of the network, but above by as much. 0: it is not known.
+Marks. An RTT does not tell the way back from the way out. Where switches mark from a queueing delay
+    `marks` on, a packet that none has marked met no such queue. What its RTT has above half as much
+    again is of the way back: the law hears T and `clear` instead. 0: switches do not mark.
 
 Windows have 8 fraction bits; s and cap are parts of T. The constants were found in floats, on
 incasts of 5 to 200 senders and on 2, 32 and 256 long flows over one 100 Gb/s switch. Those of
-lift, noise, jitter, youth and small windows were found in integers, on what `precog study laws`
-calls tuned.
+lift, noise, jitter, youth, marks and small windows were found in integers, on what `precog study
+laws` calls tuned.
 """
 
 from .language import (
@@ -117,6 +120,8 @@ PARAMETERS = (
     Parameter("noise", Q(8, 8, signed=False), "", 2.7, "lift of T then, in mean zigzags"),
     Parameter("reach", Fmt.RTT, "us", 0.0, "largest base RTT of the network", fact="network_base"),
     Parameter("young", _AGE, "", 1024, "packets that a flow sends while it is young"),
+    Parameter("marks", Fmt.RTT, "us", 0.0, "queueing delay that marks", fact="mark_delay"),
+    Parameter("clear", Fmt.RTT, "us", 0.05, "queueing delay of a long RTT without a mark"),
 )
 STATE = (
     Field("w", _WINDOW, "window, bytes; 0: not started"),
@@ -450,11 +455,19 @@ def _decided(p: Record, s: Record, e: Record, rtt: int, t: int) -> tuple[int, in
     return _paced(p, e, slower, rtt, held, t), max(held >> 8, 1) + more
 
 
+def _outward(p: Record, e: Record, t: int) -> int:
+    """The RTT without what a packet waited on its way back, as far as marks tell."""
+    if p.marks > 0 and e.marked == 0 and e.rtt > t + p.marks + (p.marks >> 1):
+        return min(e.rtt, t + p.clear)
+    return e.rtt
+
+
 def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
     """One acknowledgement."""
     if e.bytes == 0:
         return e.rate, e.window
-    lift = wrap(s.rounds >> _LIFT_AT, _COUNT_BITS)
+    t = max(e.base + wrap(s.rounds >> _LIFT_AT, _COUNT_BITS), _T_MIN)
+    rtt = _outward(p, e, t)
     if s.w == 0:
         _begun(p, s, e)
     else:
@@ -463,16 +476,13 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
         both = turn(s, e.rtt - last)
         s.last = e.rtt
         if both < TURN_MAX and s.round & NEWS == base:
-            s.current = min(s.current, e.rtt)
+            s.current = min(s.current, rtt)
             s.round = (s.round & (CALM + LOW_MASK + PSN_MASK)) + (1 << BLOCK_AT)
-            rate, window = _decided(p, s, e, e.rtt, max(e.base + lift, _T_MIN))
+            rate, window = _decided(p, s, e, rtt, t)
             return rate, window
-        startled(p, s, e, last, base, both)
-    t = e.base + lift
+        startled(p, s, e, rtt, last, base, both)
     if s.round & (SINKS << SINKS_AT) > 0 and s.zigzag > p.gate:
         t = t + ((s.zigzag * p.noise) >> 16)
-    t = max(t, _T_MIN)
-    rtt = e.rtt
     if wrap(s.round >> JOLTS_AT, JOLTS_BITS) >= p.jitter:
         rtt = max(min(s.current, s.previous) - p.allow, t)
     rate, window = _decided(p, s, e, rtt, t)

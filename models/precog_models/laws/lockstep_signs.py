@@ -60,17 +60,20 @@ def turn(s: Record, change: int) -> int:
     return both
 
 
-def startled(p: Record, s: Record, e: Record, last: int, base: int, both: int) -> None:
-    """An RTT after a sign of noise or jitter, with one, or at the end of a block."""
+def startled(p: Record, s: Record, e: Record, rtt: int, last: int, base: int, both: int) -> None:
+    """An RTT after a sign of noise or jitter, with one, or at the end of a block.
+
+    `rtt` is what the law acts on.
+    """
     status = s.round & (_JOLTS_MASK + _SINKS_MASK)
     block = s.round & _BLOCK_MASK
     settled = status >> JOLTS_AT < p.jitter
     if block >= _BLOCK << BLOCK_AT and (settled or block >= _LONG_BLOCK << BLOCK_AT):
         s.previous = s.current
-        s.current = e.rtt
+        s.current = rtt
         block = 0
     else:
-        s.current = min(s.current, e.rtt)
+        s.current = min(s.current, rtt)
     fell = (s.round & LOW_MASK) - base
     if fell != 0:
         fell = (fell & LOW_MASK) >> PSN_BITS

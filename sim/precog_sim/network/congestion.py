@@ -41,13 +41,22 @@ _BPS = 8e9  # bit/s of a byte per ns
 
 @dataclass(frozen=True)
 class LinkFacts:
-    """What a law may know of the network: rates in bit/s, base RTT in ns, payload in bytes."""
+    """What a law may know of the network: rates in bit/s, base RTT in ns, payload in bytes.
+
+    `mark_us`: queueing delay from which switches mark all packets, 0: they mark as a law wants.
+    """
 
     min_bps: float
     max_bps: float
     base_rtt_ns: float
     payload: int
     whole_bps: bool
+    mark_us: float = 0.0
+
+    @property
+    def facts(self) -> dict[str, float]:
+        """What parameters of laws may be, in us."""
+        return {"network_base": self.base_rtt_ns * 1e-3, "mark_delay": self.mark_us}
 
     @property
     def bdp(self) -> int:

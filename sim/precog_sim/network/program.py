@@ -145,7 +145,7 @@ class Program:
     settings : dict of str to object
         A value for each of `SETTINGS`.
     with_facts : callable, optional
-        Adds facts of the network to given values: of them and its largest base RTT in us.
+        Adds facts of the network to given values: of them and the facts.
     address : dict of str to int
         Of the native code, by event.
     made : callable, optional
@@ -161,7 +161,7 @@ class Program:
     address: dict[str, int]
     code: tuple[Any, ...] = field(repr=False)  # keeps it alive
     made: Callable[[Mapping[str, float]], Mapping[str, Any]] = field(default=dict, repr=False)
-    with_facts: Callable[[Mapping[str, float], float], Mapping[str, float]] = field(
+    with_facts: Callable[[Mapping[str, float], Mapping[str, float]], Mapping[str, float]] = field(
         default=lambda values, _: values, repr=False
     )
 

@@ -75,7 +75,7 @@ class Programmed(CongestionControl):
         if marking is not None:
             low, high = (int(share * link.bdp) for share in marking[:2])
             ecn = Ecn(low, high, marking[2])
-        values = self.program.with_facts(self.values, link.base_rtt_ns * 1e-3)
+        values = self.program.with_facts(self.values, link.facts)
         return LawSetup(
             self.program,
             self.program.record(values, self.preset),

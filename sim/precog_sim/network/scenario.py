@@ -263,6 +263,13 @@ class Scenario:
         pairs = {(flow.src, flow.dst) for flow in self.flows}
         return max(self.topology.base_rtt_ps(src, dst, self.payload) for src, dst in pairs) * 1e-6
 
+    @property
+    def mark_us(self) -> float:
+        """Queueing delay from which switches mark all packets; 0: they mark as the law wants."""
+        marking = self.priorities.ecn or ((self.ecn,) if self.ecn else ())
+        most = max((one.max_bytes for one in marking), default=0)
+        return most * 8e-3 / self.topology.host_gbps
+
 
 _NS3_BEGIN_NS = 2_000_000_000  # ns-3's runs begin at 2 s
 

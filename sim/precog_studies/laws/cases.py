@@ -45,6 +45,7 @@ _JITTER_PS = 20_000_000
 _FABRIC_MS = 3.0
 _STOP_MS = 50.0
 _INCAST = "incast:60x500000:0.02"
+_MARKS = "20000"  # bytes of a host's port: a fifth of a BDP
 _KEPT = ("bytes", "class", "slowdown")
 
 #: One law's run of a seed: figures, or, of a fat tree, columns of its flows.
@@ -207,6 +208,17 @@ CASES: dict[str, Case] = {
         "Fat tree, 320 hosts, WebSearch, ACKs first",
         _fabric("websearch", acks_first=True),
         fabric="websearch",
+    ),
+    "websearch_marks": Case(
+        "Fat tree, 320 hosts, WebSearch, marks",
+        _fabric("websearch", ecn=_MARKS),
+        fabric="websearch",
+    ),
+    "hadoop_marks": Case(
+        "Fat tree, 320 hosts, FB Hadoop, marks",
+        _fabric("hadoop", ecn=_MARKS),
+        tuned=True,
+        fabric="hadoop",
     ),
     "hadoop_first": Case(
         "Fat tree, 320 hosts, FB Hadoop, ACKs first",

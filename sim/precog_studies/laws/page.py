@@ -25,7 +25,9 @@ parking lot is held against HPCC: the aims named no figures there. Fat trees: 3 
 30 % of the hosts' links, 2 % more in incasts of 60 × 500 KB, starts at line rate; slowdown is over
 the law's own ideal; a size has a line if it has 100 flows or more. `ACKs first`: acknowledgements
 go before all data, under every law. Elsewhere they wait with the data that goes their way, and a
-law that hears RTTs takes that for a queue on the way out; telemetry does not.
+law that hears RTTs takes that for a queue on the way out; telemetry does not. `marks`: switches
+mark packets from 20 KB of a host's port on. Lockstep alone hears that, and takes a long RTT without
+a mark for a queue on the way back.
 
 **{met} of {count} goals are met.** Constants were tuned on: {tuned}. Only reported: {reported}.
 """

@@ -22,7 +22,7 @@ def _near(*pairs: tuple[float, float]) -> float:
     return min(abs(a - b) / max(abs(a), abs(b), 1.0) for a, b in pairs)
 
 
-def _heard(p: Words, s: State, e: Words) -> tuple[bool, bool]:
+def _heard(p: Words, s: State, e: Words, outward: float) -> tuple[bool, bool]:
     """lockstep: turns of the RTT, whether the base is noise's, whether there is jitter."""
     psn, parts, last = int(s["round"]) % _WRAP, int(s["round"]) >> 24, s["last"]
     low, sinks, jolts, block = parts & 1023, parts >> 10 & 3, parts >> 12 & 31, parts >> 17
@@ -36,8 +36,8 @@ def _heard(p: Words, s: State, e: Words) -> tuple[bool, bool]:
         sinks = min(sinks + 1, 2)
     jolts = min(max(jolts - 1, 0) + (5 if zigzag == 1023 else 0), 31)
     if ends:
-        block, s["current"], s["previous"] = 0, e["rtt"], s["current"]
-    s["current"] = min(s["current"], e["rtt"])
+        block, s["current"], s["previous"] = 0, outward, s["current"]
+    s["current"] = min(s["current"], outward)
     block += 1
     parts = int(e["base"]) % 1024 | sinks << 10 | jolts << 12 | block << 17
     s |= {"round": parts << 24 | psn, "last": e["rtt"], "change": change}
@@ -57,13 +57,16 @@ def _begin(s: State, e: Words, jitter: bool) -> None:
 
 
 def lockstep(p: Words, s: State, e: Words) -> Result:
-    """research/law.md, section 1, and the seven additions of the file's docstring."""
+    """research/law.md, section 1, and the eight additions of the file's docstring."""
     s = dict(s)
     reach, parts = divmod(int(s["rounds"]), 1 << 32)
     watched, lift, rounds, slower = parts.to_bytes(4, "little")
     first, w1 = divmod(int(s["w1"]), 1 << 32)
     s["w1"] = w1 / 256
-    sinks, jitter = _heard(p, s, e)
+    rtt, long = e["rtt"], e["base"] + lift + 1.5 * p["marks"]
+    if p["marks"] and not e["marked"] and rtt > long:
+        rtt = min(rtt, e["base"] + lift + p["clear"])
+    sinks, jitter = _heard(p, s, e, rtt)
     noise = math.floor(p["noise"] * s["zigzag"]) if sinks and s["zigzag"] > p["gate"] else 0
     base, link = e["base"] + lift + noise, e["max_rate"]
     tally = int(s["tally"])
@@ -81,7 +84,7 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
     s["mean"] += e["rtt"] + (1 << 28)
     if s["mean"] >= 16 << 28:
         s["least"], s["mean"] = min(s["least"], s["mean"] % (1 << 28) + 1), 0
-    rtt, worst = e["rtt"], min(s["current"], s["previous"])
+    worst = min(s["current"], s["previous"])
     if jitter:
         rtt = worst = max(worst - p["allow"], base)
     q = rtt - base

@@ -42,6 +42,7 @@ def _traffic(rng: np.random.Generator) -> list[dict[str, int]]:
         if part == 1:
             bounds["base"] = min(bounds["base"], rtt)
         words = {"rtt": rtt, "bytes": 1000 * packets, "now": now, "seq": seq}
+        words["marked"] = int(rng.random() < 0.3)
         events.append(words | {"next": (seq + flight) % (1 << 24)} | bounds)
     return events
 
@@ -60,6 +61,7 @@ def test_one_event_like_the_formulas(name: str, preset: str, seed: int) -> None:
     ticks = made.law.integers(preset, 1000)
     if name == "lockstep":
         ticks |= {"watch": 4, "reach": 12_000, "young": 1500}  # a trace is short
+        ticks |= {"marks": int(rng.choice([0, 200, 1600]))}
     ways = ThreeWays(made, ticks)
     formats = {one.name: one.format.frac_bits for one in made.law.parameters}
     fields = {one.name: one.format.frac_bits for one in made.law.state}

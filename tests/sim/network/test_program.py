@@ -1,5 +1,6 @@
 """Law programs: what is refused, and that native code decides as Python does."""
 
+import dataclasses
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -8,7 +9,17 @@ import pytest
 
 from precog_models.laws.compiler.golden import Golden
 from precog_models.laws.compiler.load import load
-from precog_sim.network import Fixed, Hpcc, Mixed, Programmed, SimulationError, incast, run
+from precog_sim.network import (
+    Ecn,
+    Fixed,
+    Hpcc,
+    Mixed,
+    Priorities,
+    Programmed,
+    SimulationError,
+    incast,
+    run,
+)
 from precog_sim.network.congestion import LinkFacts
 from precog_sim.network.program import program
 from precog_spec.contract import Fmt
@@ -216,8 +227,16 @@ def test_a_card_s_pid_has_no_table_of_gains() -> None:
 
 
 def test_a_law_of_cards_is_told_facts_of_the_network_unless_the_user_tells_others() -> None:
-    network = LinkFacts(1e8, 1e11, 12_240.0, 1000, whole_bps=False)
-    for values, reach in (({}, 12_240), ({"reach": 5.0}, 5000)):
+    network = LinkFacts(1e8, 1e11, 12_240.0, 1000, whole_bps=False, mark_us=1.6)
+    for values, facts in (({}, (12_240, 1600)), ({"reach": 5.0, "marks": 0.0}, (5000, 0))):
         told = Programmed(module="lockstep", values=values).setup(network)
-        assert told.parameters["reach"] == reach
-    assert load("lockstep").integers("default", 1000)["reach"] == 0
+        assert (told.parameters["reach"], told.parameters["marks"]) == facts
+    unknown = load("lockstep").integers("default", 1000)
+    assert (unknown["reach"], unknown["marks"]) == (0, 0)
+
+
+def test_a_scenario_s_marking_is_a_delay_in_the_slowest_host_s_queue() -> None:
+    assert _SMALL.mark_us == 0
+    assert dataclasses.replace(_SMALL, ecn=Ecn(5000, 20_000, 0.2)).mark_us == pytest.approx(1.6)
+    classes = Priorities(2, ecn=(Ecn(1000, 2000), Ecn(3000, 5000)))
+    assert dataclasses.replace(_SMALL, priorities=classes).mark_us == pytest.approx(0.4)

@@ -74,11 +74,12 @@ class Law:
         values = self.presets[preset].values if preset in self.presets else {}
         return integers(self.parameters, {**values, **changes}, tick_ps)
 
-    def with_facts(self, values: Mapping[str, float], network_base_us: float) -> dict[str, float]:
-        """`values`, and those parameters that are facts of the network unless `values` has them."""
-        known = {"network_base": network_base_us}
-        facts = {one.name: known[one.fact] for one in self.parameters if one.fact}
-        return {**facts, **values}
+    def with_facts(
+        self, values: Mapping[str, float], facts: Mapping[str, float]
+    ) -> dict[str, float]:
+        """`values`, and the parameters that are `facts`, unless `values` has them."""
+        told = {one.name: facts[one.fact] for one in self.parameters if one.fact}
+        return {**told, **values}
 
 
 def law_names() -> list[str]:

@@ -43,6 +43,7 @@ _SENT = {
     Kind.TIMER: EventKind.SWEEP,
     Kind.SCORE: EventKind.SCORE,
 }
+_FACTS = {"network_base": 12.24, "mark_delay": 0.2}  # us
 _TIME, _TICKS, _WORD = 1 << 40, 1 << 24, 1 << 32
 
 
@@ -56,7 +57,10 @@ def _library(cores: int) -> Path:
 
 
 class Pair:
-    """The engine and its golden model with one law, a slot for each of its presets."""
+    """The engine and its golden model with one law.
+
+    A slot for each of its presets, and one where facts of the network are told.
+    """
 
     def __init__(self, law: str, cores: int, rng: np.random.Generator) -> None:
         self.rng, self.config = rng, _config(cores)
@@ -65,9 +69,11 @@ class Pair:
         self.rtl.poke(threshold=_THRESHOLD, budget=_BUDGET, mtu=_MTU)
         made = compile_law(load(law))
         self.kinds = [n for n, name in enumerate(EVENTS) if name in made.program.entries]
-        self.presets = ["default", *made.law.presets][:8]
-        for bank, preset in enumerate(self.presets):
-            image = image_of(made.program, made.law.integers(preset, 1000))
+        told = made.law.with_facts({}, _FACTS)
+        self.slots = [("default", told)] if told else []
+        self.slots += [(preset, {}) for preset in ("default", *made.law.presets)]
+        for bank, (preset, values) in enumerate(self.slots):
+            image = image_of(made.program, made.law.integers(preset, 1000, **values))
             self._load(bank, image)
             self.golden.load(bank, image)
             assert self.golden.map_slot(bank, bank, enable=True)
@@ -90,7 +96,7 @@ class Pair:
             bounds = {"min_rate": 1 << 18, "max_rate": 1 << 28, "init_rate": 1 << 26}
             if self.rng.random() < 0.3:
                 bounds = {"min_rate": low, "max_rate": high, "init_rate": (low + high) // 2}
-            slot = int(self.rng.integers(len(self.presets)))
+            slot = int(self.rng.integers(len(self.slots)))
             config = {"enable": 1, "algorithm": 8 + slot, **bounds}
             payload = layout.const({"qp": qp, "apply": 1, "config": config}).as_bits()
             self.rtl.poke(command_payload=payload, command_valid=1)
