@@ -142,7 +142,7 @@ class Core(wiring.Component):
         )
         #: Cycles from a sample's transfer to its decision's offer, without a window.
         prepared = begins + self._feature.latency + 1 + config.relaxed + RateUnit.PREPARE
-        self.latency = max(self.prediction_latency, prepared) + RateUnit.LATENCY
+        self.latency = max(self.prediction_latency + 1, prepared) + RateUnit.LATENCY
         #: Cycles that a window adds.
         self.window_latency = RateUnit.WINDOW_LATENCY
         self._forecaster = Forecaster(config) if config.forecast else None
@@ -218,6 +218,7 @@ class Core(wiring.Component):
         m, feature, head, laws = parts.m, parts.feature, parts.head, parts.laws
         measuring = ~feature.idle | feature.i.valid | feature.clear.valid
         answering = ~head.i.ready | head.i.valid
+        advising = parts.rate.i_advice.valid
         queues: list[Queue | ThroughQueue] = [parts.samples, parts.srtts, parts.measured]
         if laws is not None:
             queues.append(laws.raws)
@@ -229,7 +230,7 @@ class Core(wiring.Component):
             self.activity.eq(works),
             self.activity.queues.eq(moving),
             self.activity.core.eq(
-                hold(m, "core", moving | measuring | answering | deciding | asked, 2)
+                hold(m, "core", moving | measuring | answering | advising | deciding | asked, 2)
             ),
             self.activity.feature.eq(hold(m, "feature", measuring, 1)),
             self.activity.rtt_head.eq(hold(m, "rtt_head", answering, 2)),

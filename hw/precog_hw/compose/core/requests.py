@@ -5,6 +5,7 @@ from amaranth.lib import data
 from amaranth.lib.memory import Memory
 
 from precog_hw.rate.layouts import MODEL
+from precog_spec.contract import Fmt
 
 from .parts import FLYING, Parts
 
@@ -104,7 +105,10 @@ def features(parts: Parts) -> None:
 
 
 def advice(parts: Parts) -> None:
-    """The predictor's answer and the sample's S_t become a predicted RTT, or none."""
+    """The predictor's answer and the sample's S_t become a predicted RTT, or none.
+
+    The prediction passes a register on its way to the rate unit, whose comparisons are long.
+    """
     m, predictor, srtts, head, rate = (
         parts.m,
         parts.predictor,
@@ -126,21 +130,29 @@ def advice(parts: Parts) -> None:
         ready = Mux(of_profile, its.ready, ready)
     both = given & srtts.o.valid
     live = Signal()
+    waits, of_model = Signal(), Signal()
+    rtt = Signal(Fmt.SRTT.width, reset_less=True)
     m.d.comb += [
         head.i.valid.eq(both),
         head.i.payload.out.eq(answer.payload.out[0]),
         head.i.payload.srtt.eq(srtts.o.payload),
         answer.ready.eq(ready),
         srtts.o.ready.eq(head.i.ready & given),
-        rate.i_advice.valid.eq(head.o.valid),
-        rate.i_advice.payload.rtt_pred.eq(head.o.payload),
-        rate.i_advice.payload.valid.eq(live),
-        head.o.ready.eq(rate.i_advice.ready),
+        head.o.ready.eq(~waits),
+        rate.i_advice.valid.eq(waits),
+        rate.i_advice.payload.rtt_pred.eq(rtt),
+        rate.i_advice.payload.valid.eq(of_model),
     ]
     with m.If(both & head.i.ready):
         m.d.sync += live.eq(answer.payload.live)
+    with m.If(~waits):
+        m.d.sync += [waits.eq(head.o.valid), rtt.eq(head.o.payload), of_model.eq(live)]
+    with m.Elif(rate.i_advice.ready):
+        m.d.sync += waits.eq(0)
     if parts.config.trace:
-        model = Signal(MODEL)
-        m.d.comb += rate.model.eq(Mux(live, model.as_value(), 0))
+        model, its = Signal(MODEL), Signal(MODEL)
+        m.d.comb += rate.model.eq(Mux(of_model, its.as_value(), 0))
         with m.If(both & head.i.ready):
             m.d.sync += [model.set.eq(answer.payload.set), model.version.eq(predictor.version)]
+        with m.If(~waits):
+            m.d.sync += its.eq(model)
