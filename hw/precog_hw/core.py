@@ -52,11 +52,11 @@ class Core(wiring.Component):
     """From a sample to its decision, for all queue pairs.
 
     Latency: from a sample's transfer to its prediction
-    ``feature + (predictor - lead) + head``: 8 + 19 + 2 = 29 cycles with 64 lanes, 4 columns, one
-    input and up to 256 queue pairs. The decision is there ``rate`` = 16 cycles after it, and after
-    the rate unit's preparation: ``feature + 1 + prepare + rate`` = 8 + 1 + 24 + 16 = 49, and 55
-    with a window. All that holds if the predictor is free and the queue pair's context is of the
-    model.
+    ``feature + (predictor - lead) + head``: 8 + 19 + 1 = 28 cycles with 64 lanes, 4 columns, one
+    input and up to 256 queue pairs; two more where the output is limited. The decision is there
+    ``1 + rate`` = 17 cycles after it, and after the rate unit's preparation:
+    ``feature + 1 + prepare + rate`` = 8 + 1 + 24 + 16 = 49, and 55 with a window. All that holds if
+    the predictor is free and the queue pair's context is of the model.
     Decisions of programs take the engine's time longer, those that a score may move `Psched`'s.
     Throughput: the slower of the predictor's and the rate unit's.
     Cost: 9 + 3 + 2 multipliers and the predictor; `LawStage`, `Psched`.
@@ -233,7 +233,10 @@ class Core(wiring.Component):
                 hold(m, "core", moving | measuring | answering | advising | deciding | asked, 2)
             ),
             self.activity.feature.eq(hold(m, "feature", measuring, 1)),
-            self.activity.rtt_head.eq(hold(m, "rtt_head", answering, 2)),
+            # It multiplies a cycle before an answer.
+            self.activity.rtt_head.eq(
+                hold(m, "rtt_head", answering, 2) | parts.predictor.activity.head
+            ),
         ]
         if laws is not None:
             m.d.comb += [

@@ -116,7 +116,7 @@ class CellPipe(wiring.Component):
     state : In(state_write_layout)
         Partial sums for later steps.
     early : Out(slot_layout)
-        The slot that will be on `row` two cycles later.
+        The slot that will be on `row` three cycles later.
     early_soon : Out(1)
         `early` will be valid in the next cycle.
     inject_en, inject : In(1), In(ArrayLayout(signed(16), columns))
@@ -197,8 +197,8 @@ class CellPipe(wiring.Component):
             m.d.comb += [stage.eq(of), stage.valid.eq(valid)]
             at.stages.append(stage)
         m.d.comb += [
-            self.early_soon.eq(at.stages[-5].valid),
-            self.early.eq(at.stages[-4]),
+            self.early_soon.eq(at.stages[-6].valid),
+            self.early.eq(at.stages[-5]),
             self.row.eq(at.stages[-2]),
             self.kept_row.eq(at.stages[-1]),
         ]

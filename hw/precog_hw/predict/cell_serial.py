@@ -68,7 +68,7 @@ class SerialCell(wiring.Component):
     state : In(state_write_layout)
         Partial sums for later steps.
     early : Out(slot_layout)
-        The slot that will be on `row` two cycles later.
+        The slot that will be on `row` three cycles later.
     early_soon : Out(1)
         `early` will be valid in the next cycle.
     inject_en, inject : In(1), In(ArrayLayout(signed(16), 1))
@@ -125,9 +125,9 @@ class SerialCell(wiring.Component):
         unit = Signal(slot_layout(self._config), reset_less=True)
         with m.If(done[self.REST]):
             m.d.sync += unit.eq(slot)
-        for out, at in ((self.early, _ROW - 2), (self.row, _ROW)):
+        for out, at in ((self.early, _ROW - 3), (self.row, _ROW)):
             m.d.comb += [out.eq(unit), out.valid.eq(done[at]), out.done.eq(done[at])]
-        m.d.comb += self.early_soon.eq(done[_ROW - 3])
+        m.d.comb += self.early_soon.eq(done[_ROW - 4])
 
         total = self._sum(m, gate, first[_SUM - 1])
 

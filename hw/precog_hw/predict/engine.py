@@ -7,12 +7,12 @@ live model over the QP's latest T inputs (zeros before the first), whatever was 
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Const, Module, Mux, Value
+from amaranth.hdl import Const, Module, Mux, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from precog_spec.config import NicConfig
-from precog_spec.contract import MAX_OUTPUTS
+from precog_spec.contract import MAX_OUTPUTS, Fmt
 
 from ..activity import ACTIVITY, hold
 from .cell import CellPipe
@@ -70,6 +70,8 @@ class LstmEngine(wiring.Component):
         Forget a QP's inputs.
     o_rsp : Out(stream of prediction_layout)
         Predictions in the order of the requests.
+    soon, sure : Out(signed(16)), Out(1)
+        Output 0 a cycle ahead, as `LinearHead` has it.
     load : In(load_layout)
         Writes into the weight memories.
     scrub, scrubbed : In(scrub_layout), Out(answer_layout)
@@ -108,6 +110,8 @@ class LstmEngine(wiring.Component):
                 "i_x": In(stream.Signature(X_VECTOR)),
                 "i_reset": In(stream.Signature(config.qp_bits)),
                 "o_rsp": Out(stream.Signature(prediction_layout(config))),
+                "soon": Out(signed(Fmt.OUT.width)),
+                "sure": Out(1),
                 "load": In(load_layout(config)),
                 "in_use": Out(config.sets),
                 "activity": Out(ACTIVITY),
@@ -138,7 +142,7 @@ class LstmEngine(wiring.Component):
             mac.row.eq(cell.kept_row if isinstance(cell, CellPipe) else cell.row),
             mac.h.eq(cell.kept_h if isinstance(cell, CellPipe) else cell.h),
             head.early.eq(cell.early),
-            head.soon.eq(cell.early_soon),
+            head.early_soon.eq(cell.early_soon),
             head.row.eq(cell.row),
             head.h.eq(cell.h),
             sequencer.mac_done.eq(mac.done),
@@ -159,8 +163,11 @@ class LstmEngine(wiring.Component):
         rsp = sequencer.o_rsp
         m.d.comb += [
             head.job.eq(rsp.payload.job),
+            head.waits.eq(rsp.valid),
             head.live.eq(sequencer.live),
             self.o_rsp.payload.out[0].eq(head.out[0]),
+            self.soon.eq(head.soon),
+            self.sure.eq(head.sure),
             rsp.ready.eq(self.o_rsp.ready),
             self.o_rsp.valid.eq(rsp.valid),
             self.o_rsp.payload.qp.eq(rsp.payload.qp),

@@ -16,13 +16,14 @@ from precog_spec.contract import HIDDEN, MAX_OUTPUTS, Fmt
 from ..dsp import Multiplier
 from ..fixed import carry_save, widened
 from .layouts import JOBS, OUTPUTS, Sizes, load_layout, scrub_ports, slot_layout
-from .pipeline import Delays
+from .pipeline import Delays, near
 from .taps import tap
 from .weights import add_head_biases, add_head_shifts, add_head_weights, pick_unit
 
 __all__ = ["LinearHead"]
 
-_SUM_BITS = 30  # 16 products of 24 bits, and the bias shifted left by at most 10
+_DROP = 10  # fraction bits of a sum below those of an output: 3, and a shift of at most 7
+_SUM_BITS = 35  # 16 products of 31 bits, and the bias shifted left by 10
 
 
 class _Further(NamedTuple):
@@ -37,6 +38,10 @@ class _Further(NamedTuple):
 class LinearHead(wiring.Component):
     """Outputs of a model from the window's last hidden vector.
 
+    Shifting the weight instead of the sum puts an output at the same bits of every sum. An RTT's
+    prediction takes them from the sum's register, in the cycle in which they are limited. An output
+    that was limited, or could not be taken then, comes back into that register.
+
     Latency: `latency` cycles from the vector's last group on `row` to a readable output 0; each
     further output takes ``16 / columns`` cycles, and waits for the run-ahead to pass.
     Throughput: one output in ``16 / columns`` cycles.
@@ -50,8 +55,8 @@ class LinearHead(wiring.Component):
     Members
     -------
     early : In(slot_layout)
-        The slot that will be on `row` two cycles later.
-    soon : In(1)
+        The slot that will be on `row` three cycles later.
+    early_soon : In(1)
         `early` will be valid in the next cycle.
     row : In(slot_layout), h : In(ArrayLayout(signed(16), columns))
         Hidden values from the element-wise pipe.
@@ -69,6 +74,12 @@ class LinearHead(wiring.Component):
     job : In(2), live : In(1), out : Out(OUTPUTS)
         Read port: the outputs of a job, those beyond the model's being old ones. Output 0 comes a
         cycle after its `job`, and is 0 unless the job has a model and is `live`.
+    soon, sure : Out(signed(16)), Out(1)
+        Output 0, without its limit and straight from a register; the last cycle's `soon` was the
+        output 0 of the job that `waits`. If it is not sure when the job begins to wait, it becomes
+        so, two cycles later at the earliest.
+    waits : In(1)
+        The outputs of `job` are wanted, and can be read.
     """
 
     latency: int
@@ -83,7 +94,7 @@ class LinearHead(wiring.Component):
         super().__init__(
             {
                 "early": In(slot),
-                "soon": In(1),
+                "early_soon": In(1),
                 "row": In(slot),
                 "h": In(hidden),
                 "inject_en": Out(1),
@@ -94,7 +105,10 @@ class LinearHead(wiring.Component):
                 "done_job": Out(2),
                 "job": In(2),
                 "live": In(1),
+                "waits": In(1),
                 "out": Out(OUTPUTS),
+                "soon": Out(signed(Fmt.OUT.width)),
+                "sure": Out(1),
             }
             | scrub_ports(config)
         )
@@ -108,7 +122,7 @@ class LinearHead(wiring.Component):
         go, begin, more = self._further(m, final)
         beat = self._beat(m, go, more)
         # Said a cycle ahead: some of these memories are LUT RAM.
-        taps = tap(m, config, self, ~(more.on | begin | self.soon), ahead=True)
+        taps = tap(m, config, self, ~(more.on | begin | self.early_soon), ahead=True)
         weights = add_head_weights(m, config, self.load, taps)
         biases = add_head_biases(m, config, self.load, taps)
         shifts = add_head_shifts(m, config, self.load, taps)
@@ -120,33 +134,43 @@ class LinearHead(wiring.Component):
             shifts.addr.eq(Cat(beat.output[3:], beat.set)),
         ]
 
-        # Stage 1: the hidden values of a further output.
+        # Stage 2: the hidden values of a further output.
         m.d.comb += [
-            self.inject_en.eq(delay(go, 1, reset=True)),
-            get.addr.eq(delay(more.group, 1)),
+            self.inject_en.eq(delay(go, 2, reset=True)),
+            get.addr.eq(delay(more.group, 2)),
             self.inject.as_value().eq(get.data),
         ]
 
-        # Stages 2, 3: products. Stage 3: the start value, bias and half an LSB.
+        # Stages 2 to 4: products. The sum starts with the bias and half an LSB.
         beat_1 = delay(beat, 1)
-        products = self._products(m, weights.data, beat_1)
-        bias, shift = Signal(signed(16), reset_less=True), Signal(3, reset_less=True)
-        start = Signal(signed(_SUM_BITS), reset_less=True)
-        m.d.sync += [
-            bias.eq(biases.data.word_select(beat_1.output[0], 16).as_signed()),
-            shift.eq(shifts.data.word_select(beat_1.output[:3], 4)),
-            start.eq(Cat(Const(0b100, 3), bias).as_signed() << shift),
-        ]
+        shift = shifts.data.word_select(beat_1.output[:3], 4)[:3]
+        products = self._products(m, weights.data, shift, beat_1)
+        bias = delay(biases.data.word_select(beat_1.output[0], 16), 3 + self._tree)
+        start = Cat(Const(1 << (_DROP - 1), _DROP), bias).as_signed()
         terms = self._tree_sum(m, products)
-        at = 3 + self._tree
+        at = 4 + self._tree
         total = Signal(signed(_SUM_BITS), reset_less=True)
-        adding, start = delay(beat, at), delay(start, self._tree)
-        with m.If(adding.en):
-            m.d.sync += total.eq(_sum(Mux(adding.first, start, total), terms))
+        adding = delay(beat, at)
+        # An output that waits comes back, unless a sum has begun.
+        begun, is_back = Signal(), Signal()
+        en = beat.en
+        adds = delay(en, at, reset=True)
+        back = self.waits & ~begun & ~adds
+        bits = total[_DROP : _DROP + Fmt.OUT.width]
+        with m.If(adds):
+            m.d.sync += [
+                total.eq(_sum(Mux(adding.first, start, total), terms)),
+                begun.eq(~adding.last),
+            ]
+        with m.Elif(back):
+            m.d.sync += bits.eq(self.out[0])
 
         result = delay(beat, at + 1)
-        store = delay(beat.en, at + 1, reset=True) & result.last
-        self._store(m, self._limited(m, total, delay(shift, at - 2)), result, store)
+        store = delay(en, at + 1, reset=True) & result.last
+        fits = self._store(m, total, result, store)
+        new = store & (result.output == 0) & (result.job == self.job) & fits
+        m.d.comb += self.soon.eq(bits.as_signed())
+        m.d.sync += [is_back.eq(back), self.sure.eq(new | (is_back & self.waits))]
         m.d.comb += [self.done.eq(store & result.end), self.done_job.eq(result.job)]
         return m
 
@@ -189,7 +213,7 @@ class LinearHead(wiring.Component):
         return go, begin, _Further(again, output, group, copied)
 
     def _beat(self, m: Module, go: Signal, more: _Further) -> data.View:
-        """Stage 0, two cycles before `row`: what the memories are to read."""
+        """Stage 0, three cycles before `row`: what the memories are to read."""
         sizes = Sizes(self._config)
         beat = Signal(
             data.StructLayout(
@@ -220,16 +244,21 @@ class LinearHead(wiring.Component):
         ]
         return beat
 
-    def _products(self, m: Module, word: Value, beat: data.View) -> list[Signal]:
-        """A product of each column, two cycles later."""
+    def _products(self, m: Module, word: Value, shift: Value, beat: data.View) -> list[Signal]:
+        """A product of each column, three cycles later, with the fraction bits of the sum."""
         config = self._config
         products = []
         for column in range(config.columns):
-            weight = Signal(signed(8), name=f"wl_{column}", reset_less=True)
             unit = pick_unit(word, 8, config, beat.group[: Sizes(config).sub_bits], column)
-            m.d.sync += weight.eq(unit.as_signed())
-            m.submodules[f"mult_{column}"] = mult = Multiplier(8, Fmt.H.width, dsp=config.dsp)
-            m.d.comb += [mult.a.eq(weight), mult.b.eq(self.h[column])]
+            weight = Signal(8, name=f"wl_{column}", reset_less=True)
+            shifted = Signal(signed(15), name=f"wl_{column}_shifted", reset_less=True)
+            by = near(m, f"shift_{column}", shift, dsp=config.dsp)
+            m.d.sync += [
+                weight.eq(unit),
+                shifted.eq(Cat(Const(0, 7), weight).as_signed() >> by),
+            ]
+            m.submodules[f"mult_{column}"] = mult = Multiplier(15, Fmt.H.width, dsp=config.dsp)
+            m.d.comb += [mult.a.eq(shifted), mult.b.eq(self.h[column])]
             products.append(mult.p)
         return products
 
@@ -244,25 +273,18 @@ class LinearHead(wiring.Component):
             terms = pairs
         return terms
 
-    def _limited(self, m: Module, total: Signal, next_shift: Value) -> Value:
-        """The sum, shifted and limited to an output; `next_shift` is the next cycle's.
+    def _store(self, m: Module, total: Signal, result: data.View, store: Value) -> Value:
+        """Keeps an output until its job is read.
 
-        Which bits must equal the sign is known before the sum: the limit does not wait for the
-        shift.
+        Returns
+        -------
+        Value
+            It is within its limits.
         """
-        sign, above = total[-1], total[3 + 15 : -1]
-        shift, checked = Signal(3, reset_less=True), Signal(len(above), reset_less=True)
-        m.d.sync += [
-            shift.eq(next_shift),
-            # From 7 on for each shift: a comparison would be constant.
-            checked.eq(Cat(Const(1) if n >= 7 else next_shift <= n for n in range(len(above)))),
-        ]
-        fits = ~((above ^ sign.replicate(len(above))) & checked).any()
-        shifted = total[3:].as_signed() >> shift
-        return Mux(fits, shifted[:16], Cat((~sign).replicate(15), sign))
-
-    def _store(self, m: Module, output: Value, result: data.View, store: Value) -> None:
-        """Keeps an output until its job is read."""
+        sign, above = total[-1], total[_DROP + 15 :]
+        bits = total[_DROP : _DROP + 16]
+        fits = above.all() | ~above.any()
+        output = Mux(fits, bits, Cat((~sign).replicate(15), sign))
         for n in range(MAX_OUTPUTS):
             memory = Memory(shape=Fmt.OUT.width, depth=JOBS, init=[])
             m.submodules[f"out_{n}"] = memory
@@ -276,14 +298,14 @@ class LinearHead(wiring.Component):
             if n:
                 m.d.comb += self.out[n].eq(read.data.as_signed())
                 continue
-            # An RTT's prediction waits for this one: it need not go through the memory, and no
-            # logic stands between its register and the multipliers.
+            # It need not go through the memory first.
             first = Signal(signed(Fmt.OUT.width))
             comes = write.en & (result.job == self.job)
             m.d.sync += first.eq(Mux(comes, output, read.data))
             with m.If(~self.live):
                 m.d.sync += first.eq(0)
             m.d.comb += self.out[0].eq(first)
+        return fits
 
 
 def _sum(start: Value, terms: list[Signal]) -> Value:

@@ -1,7 +1,7 @@
 """RTTpred = (1 + out) * S, thesis (12); golden model `precog_models.predict.rtt_head`."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_spec.contract import Fmt
@@ -9,9 +9,7 @@ from precog_spec.contract import Fmt
 from ..dsp import Multiplier
 from ..fixed import carry_save, widened
 
-__all__ = ["RTT_HEAD_INPUT", "RttHead"]
-
-RTT_HEAD_INPUT = data.StructLayout({"out": signed(Fmt.OUT.width), "srtt": Fmt.SRTT.width})
+__all__ = ["RttHead"]
 
 _HALF = Fmt.SRTT.width // 2
 
@@ -21,15 +19,20 @@ class RttHead(wiring.Component):
 
     ::
 
-        out ─┬► × S[31:16] ─┐
-             └► × S[15:0] ──┴► + S ─► limit
+        soon ─┬► × S[31:16] ─┐
+              └► × S[15:0] ──┴► + S ─► limit
 
-    Latency: 2 cycles. Throughput: one in 3 cycles. Cost: 2 multipliers, about 250 LUTs.
+    Latency: 1 cycle, 2 from `soon`. Throughput: one in 2 cycles. Cost: 2 multipliers, about 250
+    LUTs.
 
     Members
     -------
-    i : In(stream of RTT_HEAD_INPUT)
-        Output in OUT's format, S in SRTT's.
+    soon : In(signed(16))
+        An output in OUT's format, a cycle before it is offered.
+    sure : In(1)
+        It was the output offered now; otherwise `i` waits.
+    i : In(stream of unsigned(32))
+        S in SRTT's format. It must have been there in the cycle before, too.
     o : Out(stream of unsigned(32))
         The prediction in SRTT's format, rounded down and limited to it: two levels of logic after
         a register.
@@ -40,26 +43,26 @@ class RttHead(wiring.Component):
         ``"generic"`` or ``"ecp5"``.
     """
 
-    latency = 2
+    latency = 1
 
     def __init__(self, *, dsp: str) -> None:
         self._dsp = dsp
         super().__init__(
             {
-                "i": In(stream.Signature(RTT_HEAD_INPUT)),
+                "soon": In(signed(Fmt.OUT.width)),
+                "sure": In(1),
+                "i": In(stream.Signature(Fmt.SRTT.width)),
                 "o": Out(stream.Signature(Fmt.SRTT.width)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # One sample at a time: the multipliers' registers need not stop.
-        taken = Signal()
-        m.d.comb += self.i.ready.eq(~taken & ~self.o.valid)
-        m.d.sync += taken.eq(self.i.valid & self.i.ready)
+        # The multipliers' registers need not stop: `soon` and S stay while a sample waits.
+        m.d.comb += self.i.ready.eq(self.sure & ~self.o.valid)
 
         # The multipliers need their inputs early: one plus the output is not formed before them.
-        out, srtt = self.i.payload.out, self.i.payload.srtt
+        out, srtt = self.soon, self.i.payload
         kept = Signal.like(srtt, reset_less=True)
         m.d.sync += kept.eq(srtt)
         products = []
@@ -76,8 +79,8 @@ class RttHead(wiring.Component):
             Cat(Const(0, Fmt.OUT.frac_bits), kept, Const(0, 1)),
         )
         a, b = carry_save(*(widened(term, len(total)) for term in terms))
-        with m.If(taken):
-            m.d.sync += [total.eq(a + b), self.o.valid.eq(1)]
+        with m.If(~self.o.valid):
+            m.d.sync += [total.eq(a + b), self.o.valid.eq(self.i.valid & self.sure)]
         with m.Elif(self.o.ready):
             m.d.sync += self.o.valid.eq(0)
         value = total[Fmt.OUT.frac_bits : -1]

@@ -53,7 +53,7 @@ class Predictor(wiring.Component):
     -------
     i_req : In(stream of sample_layout)
         Samples. The response is `live` if the slot has a model.
-    i_x, i_reset, o_rsp
+    i_x, i_reset, o_rsp, soon, sure
         As `LstmEngine`; its `x_lead` holds. A reset is of all contexts of a queue pair; of
         a response's `qp` the highest bit is its kind, where there is one.
     i_restart : In(stream.Signature(0))
@@ -122,7 +122,7 @@ class Predictor(wiring.Component):
             "i_x": In(stream.Signature(X_VECTOR)),
             "i_reset": In(stream.Signature(config.qp_bits)),
             "i_restart": In(stream.Signature(unsigned(0))),
-            "o_rsp": self._engine.signature.members["o_rsp"],
+            **{name: self._engine.signature.members[name] for name in ("o_rsp", "soon", "sure")},
             "version": Out(32),
             "activity": Out(ACTIVITY),
         }
@@ -304,7 +304,11 @@ class Predictor(wiring.Component):
             if kinds:
                 m.d.comb += self.o_rsp.payload.qp[-1].eq(restart.owed_kind)
         # 0 by itself since the engine's reset: it goes straight into multipliers.
-        m.d.comb += self.o_rsp.payload.out[0].eq(rsp.payload.out[0])
+        m.d.comb += [
+            self.o_rsp.payload.out[0].eq(rsp.payload.out[0]),
+            self.soon.eq(engine.soon),
+            self.sure.eq(engine.sure),
+        ]
 
     def _watch(self, m: Module, store: ModelStore, live: Value, fits: Value) -> None:
         """What a request of kind QUEUE asked, and heads of the wrong kind."""

@@ -100,7 +100,7 @@ def _watches(
         (set_(inner["feature.o__valid"]), 0),
         *((slot(stage), 1 if stage == 1 else 0) for stage in ends),
         (set_(inner["predictor.engine.head.done"]), 0),
-        (set_(inner["head.taken"]), 1),
+        (set_(inner["predictor.o_rsp__valid"]), 0),
         (set_(inner["head.o__valid"]), 0),
     ]
 

@@ -134,8 +134,10 @@ def advice(parts: Parts) -> None:
     rtt = Signal(Fmt.SRTT.width, reset_less=True)
     m.d.comb += [
         head.i.valid.eq(both),
-        head.i.payload.out.eq(answer.payload.out[0]),
-        head.i.payload.srtt.eq(srtts.o.payload),
+        # Without a model nothing is multiplied.
+        head.soon.eq(predictor.soon),
+        head.sure.eq(predictor.sure | ~answer.payload.live),
+        head.i.payload.eq(srtts.o.payload),
         answer.ready.eq(ready),
         srtts.o.ready.eq(head.i.ready & given),
         head.o.ready.eq(~waits),
