@@ -32,9 +32,9 @@ STAGES = (
     "cell state",
     "table of the cell state",
     "hidden values",
-    "output: products, sums, shift",
-    "the output is offered",
-    "prediction: (1 + output) S, limited behind its register",
+    "output: products, sums",
+    "the output is offered, multiplied by S",
+    "prediction: the product plus S, limited behind its register",
 )
 
 _LIMIT = 5000  # cycles without a prediction
