@@ -120,8 +120,15 @@ PARAMETERS = (
     Parameter("noise", Q(8, 8, signed=False), "", 2.7, "lift of T then, in mean zigzags"),
     Parameter("reach", Fmt.RTT, "us", 0.0, "largest base RTT of the network", fact="network_base"),
     Parameter("young", _AGE, "", 1024, "packets that a flow sends while it is young"),
-    Parameter("marks", Fmt.RTT, "us", 0.0, "queueing delay that marks", fact="mark_delay"),
-    Parameter("clear", Fmt.RTT, "us", 0.05, "queueing delay of a long RTT without a mark"),
+    Parameter(
+        "marks",
+        Fmt.RTT,
+        "us",
+        0.0,
+        "queueing delay from which switches mark; 0: they do not",
+        fact="mark_delay",
+    ),
+    Parameter("clear", Fmt.RTT, "us", 0.05, "queueing delay for a long RTT without a mark"),
 )
 STATE = (
     Field("w", _WINDOW, "window, bytes; 0: not started"),
