@@ -18,12 +18,12 @@ The receiver counts the flows that have announced more than {least} KB until all
 and says the number's binary logarithm, rounded up, on each ACK: the level, 4 bits. The law
 `lockstep_hints` cuts its window to 2 fair shares where a level of 2 or more and a queue of its
 own agree. It ends the cut by steps: up to 1.5 shares when it finds a short queue, beyond when it
-finds the link idle. A window of less than a packet keeps half a fair share, whatever queue it
-meets. A flow that believes a level at its start begins with 2 fair shares; the receiver's first
-word replaces the belief. A level is heeded only by a sender that has at most half as many such
-flows of its own: else its own link holds them back. A window of less than a packet rises at an
-idle link without a cut, too. No prediction has a part in that, and the all-to-all gains by nothing
-else.
+finds the link idle. A lower level raises a cut window to a fair share at once. A window of less
+than a packet keeps half a fair share, whatever queue it meets. A flow that believes a level at
+its start begins with 2 fair shares; the receiver's first word replaces the belief. A level is
+heeded only by a sender that has at most half as many such flows of its own: else its own link
+holds them back. A window of less than a packet rises at an idle link without a cut, too. No
+prediction has a part in that, and the all-to-all gains by little else.
 
 The arms differ in who knows what, and when. Each has the seeds of `off`, lockstep without any
 prediction. A cell is the figure, and in brackets its ratio to `off` with the 95 % interval:
