@@ -127,9 +127,10 @@ class NicConfig:
         Enables and numbers of destinations (`precog_hw.measure.destinations`); without, every
         destination is trusted with scores.
     cnps : bool
-        DCQCN's notification point (`precog_hw.packet.notification`), and a DSCP for
-        acknowledgements (`precog_hw.packet.ack_dscp`); without, packets with CE pass unanswered and
-        acknowledgements keep theirs. CNPs that arrive are events all the same.
+        DCQCN's notification point (`precog_hw.packet.notification`), a DSCP for acknowledgements
+        (`precog_hw.packet.ack_dscp`) and BECN in them (`precog_hw.packet.mark_echo`); without,
+        packets with CE pass unanswered and acknowledgements as they are. CNPs that arrive are
+        events all the same.
     icrc : bool
         The check of received packets' ICRC (`precog_hw.packet.icrc_check`); without, wrong packets
         pass uncounted, and have their effect.

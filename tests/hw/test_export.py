@@ -42,7 +42,7 @@ SLOTS = 16
 #: Ports of `cps-tx` beside its packets, for `SLOTS`.
 CPS_TX = {
     "input": {
-        **{"clk": 1, "rst": 1, "registers": 40, "now": 40, "now_ns": 40},
+        **{"clk": 1, "rst": 1, "registers": 41, "now": 40, "now_ns": 40},
         **{"i_table_valid": 1, "i_table_payload": 2 + 5 + 4 + 153 + 1 + 1},
         **{"row_stb": 1, "row_slot": 4, "row_config": 2 + 8 + 8},
         **{"enable_stb": 1, "enable_destination": 8, "enable": 1},

@@ -127,6 +127,7 @@ def answer(rng: random.Random) -> bytes:
     if rng.random() < 0.1:
         udp["dport"] = rng.choice((SHIM_PORT, 4792))
     bth = {"dqpn": 0x777} if rng.random() < 0.2 else {}
+    bth["becn"] = int(rng.random() < 0.1)
     opcode = rng.choice((0x11, 0x11, 0x12, 0xB1, 0xB2, 0x10, 0x04, 0x31, 0x81))
     aeth = {"syndrome": rng.choice((0x1F, 0x2E, 0x60, 0x63)), "msn": rng.getrandbits(24)}
     frame = packet(
@@ -171,16 +172,73 @@ def test_the_dscp_of_acknowledgements(width: int, speed: float, seed: int, volum
     check(*pairs)
 
 
+def marked(rng: random.Random) -> bytes:
+    """A packet from B, most of them marked data; some are nobody's, some are damaged."""
+    ipv6, tos = rng.random() < 0.5, rng.choice((1, 2, 3, 3, 3))
+    ip = {"tc": tos} if ipv6 else {"tos": tos}
+    if rng.random() < 0.1:
+        return packet(back=True, ipv6=ipv6, ip=ip, transport=roce_cnp(A_QP))
+    opcode = rng.choice((0x04, 0x04, 0x0A, 0x10, 0x11, 0x12))
+    frame = packet(
+        rng.randbytes(rng.choice((8, 16, 40))),
+        opcode=opcode,
+        psn=rng.getrandbits(24),
+        back=True,
+        ipv6=ipv6,
+        tags=rng.randrange(3),
+        ip=ip,
+        bth={"dqpn": 0x777} if rng.random() < 0.1 else {},
+        aeth={"syndrome": 0x1F, "msn": 7} if opcode >= 0x10 else None,
+    )
+    return mutate(rng, frame) or b"\0" if rng.random() < 0.2 else frame
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("speed", [0.0, 0.3])
+def test_marks_go_back_in_acknowledgements(
+    width: int, speed: float, seed: int, volume: int
+) -> None:
+    """Several marks, then acknowledgements back to back; resets, and the bit off, between them."""
+    built(width, volume)
+    rng = random.Random(seed)
+    a, _ = pairs = cards(width, CardConfig(CpsConfig(echo_enabled=True)), seed)
+    echoed = 0
+    for mode in Mode:
+        for n in range(8):
+            for slot in (SLOT4, SLOT6):
+                a.golden.cps.slots[slot].mode = mode
+                a.rtl.row(slot, mode, 37, a.golden.cps.slots[slot].destination)
+            run = {"seed": seed + n, "idle": speed, "stall": speed}
+            count = rng.randrange(1, 6 if width == 8 else 13)
+            came = [Wire(marked(rng), rng.random() < 0.1, 0, k) for k in range(count)]
+            a.rtl.receive(came, 500, 500, **run)
+            for wire in came:
+                a.golden.receive(wire.data, 500, 500, error=wire.error)
+            if rng.random() < 0.2:
+                a.reset(rng.choice((SLOT4, SLOT6)))
+            a.cps(CpsConfig(echo_enabled=rng.random() < 0.8, ack_enabled=rng.random() < 0.5))
+            wires = [Wire(answer(rng), rng.random() < 0.1, 0, k) for k in range(8)]
+            sent = a.rtl.transmit(wires, 500, 500, **run)
+            owed = sum(row.marked for row in a.golden.cps.slots)
+            expected = [a.golden.transmit(w.data, 500, 500, error=w.error).frame for w in wires]
+            assert [wire.data for wire in sent.frames] == expected
+            on = a.golden.cps.config.echo_enabled
+            echoed += on * (owed - sum(row.marked for row in a.golden.cps.slots))
+    assert echoed
+    check(*pairs)
+
+
 @pytest.mark.xdist_group("card-ipv4")
 def test_without_ipv6(seed: int, volume: int) -> None:
     """Nor with all of the parser's registers: IPv6 packets pass, IPv4 packets do as ever."""
     if volume == 1:
         pytest.skip("only with --volume: a library takes a minute to build")
     rng = random.Random(seed)
-    cps = CpsConfig(ack_enabled=True, ack_dscp=rng.randrange(64))
+    cps = CpsConfig(ack_enabled=True, ack_dscp=rng.randrange(64), echo_enabled=True)
     config = CardConfig(cps, CnpConfig(interval_ticks=2000), timeout=5000, ipv6=False)
     a, b = cards(64, config, seed, relaxed=True)
-    pool, t, sixes = [*synthetic(rng).values()], 1000, 0
+    pool, t, sixes, echoed = [*synthetic(rng).values()], 1000, 0, 0
+    ack = packet(opcode=0x11, back=True, aeth={"syndrome": 0x1F, "msn": 7}, udp={"chksum": None})
     for n in range(COUNTS[64] * volume):
         t += rng.randrange(100, 3000)
         whole = n < len(pool)  # each once
@@ -194,7 +252,11 @@ def test_without_ipv6(seed: int, volume: int) -> None:
         if not whole and rng.random() < 0.3 and len(there) > 14:
             there = mutate(rng, there) or b"\0"
         b.receive(there, t, t, error=not whole and rng.random() < 0.1)
+        if rng.random() < 0.3:
+            echoed += b.golden.cps.slots[SLOT4].marked
+            b.transmit(ack, t, t)
     assert sixes
+    assert echoed
     assert b.golden.notification.sent
     check(a, b)
 

@@ -67,6 +67,8 @@ def test_a_conversation_of_the_relaxed_form(seed: int, volume: int) -> None:
 
 def conversation(pair: Pair, rng: random.Random) -> None:
     arm(pair)
+    for path in pair.paths():
+        path.set_parameters(echo_enabled=1)
     peer = Card(4, CardConfig(tick_ps=TICK_PS))
     peer.add(0, A_ADDRESS, A_QP, B_QP, score=64)
     for n in range(40):
@@ -79,6 +81,12 @@ def conversation(pair: Pair, rng: random.Random) -> None:
         assert pair.receive(back) == ack
         marked = packet(bytes(100), psn=n, back=True, ip={"tos": 3})
         assert pair.receive(marked) == marked
+        for becn in (1, 0):
+            said, wanted = (
+                packet(opcode=0x11, psn=n, bth={"becn": bit}, aeth={"syndrome": 0x1F, "msn": n})
+                for bit in (0, becn)
+            )
+            assert peer.receive(pair.transmit(said), n, n).received.frame == wanted
     counters = same_numbers(pair)
     assert counters["events"]["rtt_samples"] == 40
     assert counters["events"]["cnp_sent"] > 1
@@ -96,7 +104,9 @@ def test_every_kind_of_packet_and_mutations_are_counted_alike(
     rng = random.Random(seed)
     arm(pair)
     for path in pair.paths():
-        path.set_parameters(max_frame=1200, drop_malformed=1, ack_enabled=1, ack_dscp=46)
+        path.set_parameters(
+            max_frame=1200, drop_malformed=1, ack_enabled=1, ack_dscp=46, echo_enabled=1
+        )
         # The other ends, so that what leaves comes back as somebody's.
         four, six = IPv6Address(A_ADDRESS).ipv4_mapped, IPv6Address(A6_ADDRESS)
         assert four is not None

@@ -14,6 +14,7 @@ from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.cnp import CnpConfig
 from precog_models.packet.cps_state import CpsConfig
 from precog_spec.config import PACKET_PARTS, NicConfig
+from precog_spec.frames.cps import Mode
 from precog_spec.registers.identity import Identity
 from precog_spec.registers.interrupt import causes_of
 from precog_spec.registers.model import RegisterMap
@@ -57,7 +58,7 @@ def open_without(*parts: str) -> Device:
             {
                 *(f"PACKET.CNP.{f}" for f in ("enabled", "mode_c", "ecn", "dscp", "ttl")),
                 "PACKET.CNP_INTERVAL.interval_ticks",
-                *(f"PACKET.ACK.{f}" for f in ("ack_enabled", "ack_dscp")),
+                *(f"PACKET.ACK.{f}" for f in ("ack_enabled", "ack_dscp", "echo_enabled")),
                 *(f"PACKET_QP.PEER.{f}" for f in ("remote_qp", "remote_valid")),
             },
         ),
@@ -195,11 +196,41 @@ def test_acknowledgements_get_their_dscp_by_the_registers() -> None:
         path.set_parameters(ack_dscp=64)
 
 
+def test_acknowledgements_echo_marks_by_the_registers() -> None:
+    emulator = Emulator(NicConfig(width=64, qps=4), tick_ps=16000)
+    path, packets = Device(emulator).packet, emulator.packets
+    assert path is not None
+    assert packets is not None
+
+    def bind() -> None:
+        path.bind(1, "10.1.200.77", remote_qp=B_QP, local_qp=A_QP, mode=Mode.OFF)
+
+    bind()
+    data = packet(bytes(100), back=True, ip={"tos": 3})
+    ack = packet(opcode=0x11, aeth={"syndrome": 0x1F, "msn": 7})
+    marked = packet(opcode=0x11, aeth={"syndrome": 0x1F, "msn": 7}, bth={"becn": 1})
+    packets.receive(data, 1)
+    assert packets.transmit(ack, 2).frame == ack
+    path.set_parameters(echo_enabled=1)
+    assert packets.transmit(ack, 3).frame == ack
+    packets.receive(data, 4)
+    packets.receive(data, 5)
+    assert [packets.transmit(ack, t).frame for t in (6, 7)] == [marked, ack]
+    packets.receive(data, 8)
+    path.unbind(1)
+    bind()
+    assert packets.transmit(ack, 9).frame == ack
+    with pytest.raises(ValueError, match=r"echo_enabled must be in 0\.\.1, not 2"):
+        path.set_parameters(echo_enabled=2)
+
+
 def test_the_command_for_the_dscp(capsys: pytest.CaptureFixture[str]) -> None:
     device = ("-d", "emu:width=64")
     _, out, _ = ran(capsys, "packet", "param", "set", "ack_enabled=1", "ack_dscp=46", "-j", *device)
     shown = json.loads(out)
     assert (shown["ack_enabled"], shown["ack_dscp"]) == (1, 46)
+    _, out, _ = ran(capsys, "packet", "param", "set", "echo_enabled=1", "-j", *device)
+    assert json.loads(out)["echo_enabled"] == 1
     status, _, err = ran(capsys, "packet", "param", "set", "ack_dscp=64", *device)
     assert status
     assert "ack_dscp must be in 0..63, not 64" in err
@@ -208,6 +239,8 @@ def test_the_command_for_the_dscp(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_card_without_cnps_enables_none() -> None:
     with pytest.raises(ValueError, match="cnps must be True with ack_enabled, not False"):
         CardConfig(CpsConfig(ack_enabled=True), cnps=False)
+    with pytest.raises(ValueError, match="cnps must be True with echo_enabled, not False"):
+        CardConfig(CpsConfig(echo_enabled=True), cnps=False)
     with pytest.raises(ValueError, match="cnps must be True with CNPs enabled, not False"):
         CardConfig(cnp=CnpConfig(enabled=True), cnps=False)
 

@@ -48,7 +48,7 @@ class CpsTx(wiring.Component):
     """`TxPath` with its own QP table and slots: scores go into packets to the wire.
 
     Without a `CpsRx` `echo_stb` and `arrival_stb` are tied to 0: packets then carry no
-    echo, and acknowledges no turnaround.
+    echo, and acknowledges no turnaround. Marks come to the card alone: `echo_enabled` does nothing.
 
     Latency: as `TxPath`. Throughput: one beat per cycle but for the bytes put in. Cost: the sum of
     its parts, without the table's RX port.

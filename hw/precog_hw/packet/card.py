@@ -42,8 +42,8 @@ class Card(CardPorts):
     """Gateware of `precog_models.packet.card.Card`: the same frames, samples and CNPs.
 
     The golden model takes one packet after the other. Here both directions run at once, and what
-    one leaves for the other (an echo, an arrival, a CNP) is seen by packets whose row is read a few
-    cycles after the end of the packet that brought it.
+    one leaves for the other (an echo, an arrival, a mark, a CNP) is seen by packets whose row is
+    read a few cycles after the end of the packet that brought it.
 
     Latency: that of `TxPath` and, with `cnps`, a cycle for the arbiter; that of `RxPath`.
     Throughput: a beat per cycle in each direction. Cost: the sum of its parts.
@@ -90,6 +90,7 @@ class Card(CardPorts):
             predicted=options.predicted,
             relaxed=options.relaxed,
             enables=options.destinations,
+            marks=options.cnps,
         )
         m.submodules.collector = collector = RttCollector(
             options.slots, relaxed=options.relaxed, senders=options.senders, acks=options.acks
@@ -107,7 +108,7 @@ class Card(CardPorts):
         self._sent(m, tx, collector)
         taken = attach_arrivals(m, self, trust, slots, collector)
         if options.cnps:
-            attach_notification(m, self, tx, trust, taken)
+            attach_notification(m, self, tx, trust, taken, slots)
         else:
             connect(m, flipped(self.i_tx), tx.i)
         if options.destinations:

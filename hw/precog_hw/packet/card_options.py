@@ -48,8 +48,8 @@ class CardOptions:
     relaxed, ipv6 : bool
         As `Parser`.
     destinations, cnps, icrc : bool
-        With enables and numbers of destinations; with the notification point and a DSCP for
-        acknowledgements; with the ICRC check.
+        With enables and numbers of destinations; with the notification point, a DSCP for
+        acknowledgements and marks in them; with the ICRC check.
     senders : bool
         With the counts of queue pairs that send to the card, and of its own flows.
     acks : bool

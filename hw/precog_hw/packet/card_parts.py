@@ -15,6 +15,7 @@ from precog_hw.stream.packet_arbiter import PacketArbiter
 from precog_spec.contract import Outcome
 from precog_spec.frames.cps import SCORE_NONE
 from precog_spec.frames.headers import Ecn
+from precog_spec.frames.opcodes import CNP, PLAIN_ACKNOWLEDGES
 
 from .card_options import ANSWERED
 from .card_ports import CardPorts
@@ -31,9 +32,9 @@ _TOLD = ("heeded", "known_stb", "told_stb", "risen", "outnumbered", "told", "sho
 
 
 def attach_notification(
-    m: Module, card: CardPorts, tx: TxPath, trust: Trust, taken: Signal
+    m: Module, card: CardPorts, tx: TxPath, trust: Trust, taken: Signal, slots: CpsSlots
 ) -> None:
-    """CE marks of packets become CNPs, which take turns with those of the transport."""
+    """CE marks become CNPs, which take turns with the transport's packets, or are echoed."""
     options = card.options
     m.submodules.notification = point = NotificationPoint(
         options.width, options.slots, relaxed=options.relaxed, ipv6=options.ipv6
@@ -44,6 +45,8 @@ def attach_notification(
     connect(m, arbiter.o, tx.i)
     received = trust.o.payload
     got, request = received.decided, point.i_request
+    packet = received.parsed.descriptor
+    marked = (packet.ecn == Ecn.CE) & ~packet.opcode.matches(CNP, *PLAIN_ACKNOWLEDGES)
     m.d.comb += [
         point.i_remote.valid.eq(card.remote_stb),
         point.i_remote.payload.eq(card.remote),
@@ -56,6 +59,8 @@ def attach_notification(
         request.payload.slot.eq(got.slot),
         request.payload.score.eq(Mux(got.own_score.valid, got.own_score.value, SCORE_NONE)),
         *(getattr(card, n).eq(getattr(point, n.removeprefix("cnp_"))) for n in ANSWERED),
+        slots.mark_stb.eq(taken & received.acts & marked & card.registers.cps.echo_enabled),
+        slots.mark_slot.eq(got.slot),
     ]
 
 

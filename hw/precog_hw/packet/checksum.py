@@ -19,11 +19,13 @@ __all__ = ["LATENCY", "UPDATED", "UPDATE_REQUEST", "HeaderUpdate"]
 
 LATENCY = 5  # cycles
 _DSCP_LSB = 2  # the two bits below are ECN's
+_BECN = 14  # of `resv`
 
 #: A packet's fields as they are, and what is to be done. Words have their values in the standards.
 UPDATE_REQUEST = data.StructLayout(
     {
         "edit": Edit,  # KEEP: only `resv` changes
+        "becn": unsigned(1),  # and BECN in it becomes 1, with INSERT, too; 0 with REMOVE
         "dscp_step": signed(7),  # by which IPv4's DSCP grows; 0 with REMOVE
         "ip_length": unsigned(16),
         "ip_checksum": unsigned(16),
@@ -32,7 +34,7 @@ UPDATE_REQUEST = data.StructLayout(
         "port_old": unsigned(16),  # INSERT and REMOVE
         "port_new": unsigned(16),
         "shim": unsigned(8 * SHIM.size),  # what goes in or out, first byte most significant
-        "resv_old": unsigned(16),  # KEEP
+        "resv_old": unsigned(16),  # KEEP; both without what `becn` says
         "resv_new": unsigned(16),
     }
 )
@@ -93,7 +95,7 @@ class HeaderUpdate(wiring.Component):
         moved = [Mux(insert, word, Mux(remove, _not(word), 0)) for word in words]
         old, new = Mux(resized, i.port_old, i.resv_old), Mux(resized, i.port_new, i.resv_new)
         sums = [
-            _registered(m, _not(i.udp_checksum) + _grown(insert, remove, 2 * SHIM.size)),
+            _registered(m, _not(i.udp_checksum) + _grown(insert, remove, 2 * SHIM.size, i.becn)),
             _registered(m, _not(old) + new),
             _registered(m, moved[0] + moved[1]),
             _registered(m, moved[2] + moved[3]),
@@ -134,9 +136,10 @@ class HeaderUpdate(wiring.Component):
         return m
 
 
-def _grown(insert: Value, remove: Value, size: int) -> Value:
-    """`size`, its negative or nothing in ones' complement."""
-    return Mux(insert, Const(size, 16), Mux(remove, Const(0xFFFF - size, 16), 0))
+def _grown(insert: Value, remove: Value, size: int, becn: Value) -> Value:
+    """`size`, its negative or nothing in ones' complement, and BECN, whose bit `size` lacks."""
+    resized = Mux(insert, Const(size, 16), Mux(remove, Const(0xFFFF - size, 16), 0))
+    return resized | (becn << _BECN)
 
 
 def _ones_complement(number: Value) -> Value:

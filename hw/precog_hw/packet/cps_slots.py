@@ -16,6 +16,7 @@ from precog_spec.contract import CarriedScore
 from precog_spec.frames.cps import NS_BITS, TIME_BITS
 from precog_spec.frames.headers import PSN_BITS
 
+from .mark_echo import MarkEcho
 from .turnaround import Turnaround
 from .turnaround_search import TurnaroundSearch
 
@@ -55,6 +56,7 @@ def tx_row_layout() -> data.StructLayout:
             "echo": SCORE,
             "turnaround": unsigned(TIME_BITS),  # ns, for an answer with the request's PSN
             "turnaround_valid": unsigned(1),  # such a packet is among the last four
+            "marked": unsigned(1),  # the acknowledgement echoes a mark
         }
     )
 
@@ -78,15 +80,18 @@ class CpsSlots(wiring.Component):
 
         tx_slot ─┬► config ─► destination's enable ───────────────────────────────► tx_row
                  ├► echo ─────────────────────────────────────────────────────────►
+                 ├► mark ─────────────────────────────────────────────────────────►
                  └► turnaround ───────────────────────────────────────────────────►
              0            1         2                                                  7
 
-    A TX request sees what the host wrote and what echo there was up to its own cycle. It sees
-    exactly the arrivals and resets that were taken 3 or more cycles before it.
+    A TX request sees what the host wrote and what echo and mark there was up to its own cycle, and
+    no mark that an earlier one has taken. Two marks are one up to a cycle behind the request that
+    takes them. It sees exactly the arrivals and resets that were taken 3 or more cycles before it,
+    and what a reset did to a mark at once.
 
     Latency: 7 cycles for `tx`, 2 for `rx`. Throughput: one of each per cycle. Cost at 1024 slots
     (ECP5): 21 DP16KD, 1000 LUT4, 20 CCU2C, 40 DPR16X4, 1180 flip-flops; with `predicted` 2 DP16KD
-    and 70 flip-flops more.
+    and 70 flip-flops more; with `marks` what `MarkEcho` costs.
 
     Parameters
     ----------
@@ -102,11 +107,15 @@ class CpsSlots(wiring.Component):
         resets up to its own cycle.
     enables : bool
         Whether destinations have enables; otherwise all are on, and rows name none.
+    marks : bool
+        Whether acknowledgements echo marks (`MarkEcho`).
 
     Attributes
     ----------
     tx_latency : int
         Cycles.
+    marks : bool
+        As given.
 
     Members
     -------
@@ -121,13 +130,15 @@ class CpsSlots(wiring.Component):
     enable_destination : In(range(destinations))
     enable : In(1)
     i_reset : In(stream.Signature(range(slots)))
-        Host: forget the slot's echo and arrivals; waits for a cycle without `echo_stb` and
-        `arrival_stb`.
+        Host: forget the slot's echo, arrivals and mark; waits for a cycle without `echo_stb` and
+        `arrival_stb`, and while an acknowledgement takes a mark.
     tx_stb : In(1)
         Ask for `tx_slot`, for a packet with `tx_psn` that leaves at `tx_ns`.
     tx_slot : In(range(slots))
     tx_psn : In(24)
     tx_ns : In(40)
+    tx_takes : In(1)
+        With `marks`, with `tx_stb`: it is an acknowledgement, which takes the slot's mark.
     tx_done : Out(1)
         The strobe, 7 cycles later.
     tx_row : Out(tx_row_layout())
@@ -147,6 +158,9 @@ class CpsSlots(wiring.Component):
     arrival_slot : In(range(slots))
     arrival_psn : In(24)
     arrival_ns : In(40)
+    mark_stb : In(1)
+        With `marks`: marked data came for `mark_slot`.
+    mark_slot : In(range(slots))
 
     Raises
     ------
@@ -166,12 +180,14 @@ class CpsSlots(wiring.Component):
         predicted: bool = False,
         relaxed: bool = False,
         enables: bool = True,
+        marks: bool = False,
     ) -> None:
         for name, size in (("slots", slots), ("destinations", destinations)):
             if size < 2 or size & (size - 1):
                 raise ValueError(f"{name} must be a power of two, 2 or more, not {size!r}")
         self._slots, self._destinations = slots, destinations
         self._predicted, self._relaxed, self._enables = predicted, relaxed, enables
+        self.marks = marks
         self.tx_latency = self.tx_latency_of(relaxed=relaxed)
         slot = In(range(slots))
         scores = {"predicted_stb": In(1), "predicted_slot": slot, "predicted": In(SCORE)}
@@ -204,6 +220,7 @@ class CpsSlots(wiring.Component):
                 "arrival_psn": In(PSN_BITS),
                 "arrival_ns": In(NS_BITS),
                 **({"arriving": In(1)} if relaxed else {}),
+                **({"tx_takes": In(1), "mark_stb": In(1), "mark_slot": slot} if marks else {}),
             }
         )
 
@@ -217,9 +234,10 @@ class CpsSlots(wiring.Component):
         resets = Signal()
         turnaround = TurnaroundSearch(self._slots) if self._relaxed else Turnaround(self._slots)
         changes = self.echo_stb | self.arrival_stb
-        free: Value = ~changes
+        taking = Signal()  # a cycle behind `tx_takes`
+        free: Value = ~changes & ~taking
         if isinstance(turnaround, TurnaroundSearch):
-            free = ~self.arriving & ~turnaround.busy
+            free = ~self.arriving & ~turnaround.busy & ~taking
             m.d.sync += Assert(self.arriving | ~changes, "changes only while arriving")
         m.d.comb += [
             self.i_reset.ready.eq(free),
@@ -227,6 +245,7 @@ class CpsSlots(wiring.Component):
         ]
         config, score = self._config(m)
         echo = self._echo(m, resets)
+        marked = self._mark(m, resets, taking) if self.marks else None
         m.submodules.turnaround = turnaround
         if self._relaxed:  # an arrival may wait
             changed = Mux(resets, self.i_reset.payload, self.arrival_slot)
@@ -246,6 +265,8 @@ class CpsSlots(wiring.Component):
         # The destination's enable, in cycle 2; then wait for the turnaround.
         enable, rx_enable = self._enable(m, config, self.rx_row)
         early = data.StructLayout({"mode": MODE_BITS, "score": SCORE, "enable": 1, "echo": SCORE})
+        if self.marks:
+            early = data.StructLayout({**early.members, "marked": 1})
         if isinstance(turnaround, TurnaroundSearch):
             # What was read stays in one register.
             passed, kept, strobes = Signal(early), Signal(early), Signal(self.tx_latency)
@@ -265,6 +286,7 @@ class CpsSlots(wiring.Component):
             passed.enable.eq(enable),
             self.rx_row.enable.eq(rx_enable),
             passed.echo.eq(echo),
+            *((passed.marked.eq(marked), self.tx_row.marked.eq(kept.marked)) if self.marks else ()),
             *delays,
             self.tx_done.eq(done),
             self.tx_row.mode.eq(kept.mode),
@@ -354,3 +376,19 @@ class CpsSlots(wiring.Component):
             echoes.read_row.eq(self.tx_slot),
         ]
         return echoes.read_data
+
+    def _mark(self, m: Module, resets: Signal, taking: Signal) -> Value:
+        """Whether an acknowledgement has its slot's mark, in cycle 2."""
+        m.submodules.marks = marks = MarkEcho(self._slots)
+        slot = Signal.like(self.tx_slot)
+        m.d.sync += [taking.eq(self.tx_stb & self.tx_takes), slot.eq(self.tx_slot)]
+        m.d.comb += [
+            marks.mark_stb.eq(self.mark_stb),
+            marks.mark_slot.eq(self.mark_slot),
+            marks.take_stb.eq(taking | resets),
+            marks.take_slot.eq(Mux(taking, slot, self.i_reset.payload)),
+        ]
+        # A reset takes a mark, too, which no packet has.
+        took = Signal()
+        m.d.sync += took.eq(taking)
+        return marks.taken & took

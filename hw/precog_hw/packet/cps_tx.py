@@ -13,7 +13,7 @@ from precog_spec.frames.cps import NS_BITS, SCORE_MAX, TIME_BITS, Mode, ShimType
 from precog_spec.frames.descriptor import Direction, Reason
 from precog_spec.frames.headers import BTH, PSN_BITS, ROCE_PORT
 from precog_spec.frames.layout import Field
-from precog_spec.frames.opcodes import ACKNOWLEDGES, READ_REQUEST
+from precog_spec.frames.opcodes import ACKNOWLEDGES, PLAIN_ACKNOWLEDGES, READ_REQUEST
 
 from .ack_dscp import REMARK, remark
 from .checksum import LATENCY as UPDATE_LATENCY
@@ -27,6 +27,7 @@ __all__ = ["CpsTransmit", "reserved_bits", "sent_layout"]
 
 _UNUPDATABLE = 0xFFFF  # an IPv4 checksum that no sum of a header gives
 _SHIM_BYTES = 8
+_BECN = 14  # of the two bytes of the BTH that hold it
 
 
 def _waiting_layout(*, announced: bool, ack_dscp: bool) -> data.StructLayout:
@@ -107,7 +108,7 @@ class CpsTransmit(wiring.Component):
         To `QpLookup`; `found` and `slot` answer after its latency.
     found_stb : In(1)
         With `relaxed`: `found` and `slot` answer now, as `QpTurns` does.
-    row_stb, row_slot, row_psn, row_ns : Out
+    row_stb, row_slot, row_psn, row_ns, row_takes : Out
         To `CpsSlots`; `row` answers after its latency.
     senders : In
         The level that shims say.
@@ -145,6 +146,7 @@ class CpsTransmit(wiring.Component):
                 "row_slot": Out(range(slots)),
                 "row_psn": Out(PSN_BITS),
                 "row_ns": Out(NS_BITS),
+                "row_takes": Out(1),
                 "row": In(tx_row_layout()),
                 "senders": In(SHIM_FIELDS["senders"].shape),
                 "edit": Out(EDIT),
@@ -184,6 +186,7 @@ class CpsTransmit(wiring.Component):
         found = Signal(self._sent)
         passed = Signal(data.StructLayout({"known": 1, "slot": slot.shape()}), reset_less=True)
         why = Signal(data.StructLayout({"reason": 5, "mode_r": 1}), reset_less=True)
+        echoes = Signal(reset_less=True)  # BECN is set
         answers = waiting.opcode.matches(*ACKNOWLEDGES)
         passing = m.d.comb if self._relaxed else m.d.sync
         passing += [chosen.eq(waiting), passed.known.eq(known), passed.slot.eq(slot)]
@@ -200,6 +203,7 @@ class CpsTransmit(wiring.Component):
             m.d.sync += [
                 why.reason.eq(reason),
                 why.mode_r.eq(mode_r),
+                echoes.eq(row.marked & self.config.echo_enabled & ~waiting.resv[_BECN]),
                 encode.i.type.eq(Mux(answers, ShimType.ACKNOWLEDGE, ShimType.DATA)),
                 encode.i.score.eq(row.score.value),
                 encode.i.score_valid.eq(row.score.valid),
@@ -214,7 +218,7 @@ class CpsTransmit(wiring.Component):
             values = remark(waiting, self.config)
             with m.If(answered):
                 m.d.sync += [remarked[name].eq(value) for name, value in values.items()]
-        self._edit(m, chosen, found, remarked, encode, answered)
+        self._edit(m, chosen, found, remarked, echoes, encode, answered)
         return m
 
     def _ask(self, m: Module) -> tuple[data.View, Value, Value, Value]:
@@ -236,6 +240,7 @@ class CpsTransmit(wiring.Component):
             m.submodules.asked_stb = asked_stb = DelayLine(1, QpLookup.LATENCY)
             found_stb = asked_stb.o
             delays = [asked_stb.i.eq(strobe)]
+        known = asked.o.eligible & self.found
         m.d.comb += [
             asked.i.eligible.eq(roce & ~descriptor.shim),
             asked.i.reason.eq(Mux(roce, Reason.SHIM_PORT, descriptor.reason)),
@@ -260,8 +265,8 @@ class CpsTransmit(wiring.Component):
             self.row_slot.eq(self.slot),
             self.row_psn.eq(asked.o.psn),
             self.row_ns.eq(asked.o.ns),
+            self.row_takes.eq(known & asked.o.opcode.matches(*PLAIN_ACKNOWLEDGES)),
         ]
-        known = asked.o.eligible & self.found
         if self._relaxed:
             m.submodules.answered_stb = answered_stb = DelayLine(
                 1, CpsSlots.tx_latency_of(relaxed=True), registers=True
@@ -288,6 +293,7 @@ class CpsTransmit(wiring.Component):
         chosen: data.View,
         found: data.View,
         remarked: data.View,
+        echoes: Value,
         encode: ShimEncode,
         answered: Value,
     ) -> None:
@@ -297,11 +303,12 @@ class CpsTransmit(wiring.Component):
         m.d.comb += score.eq(encode.i.score)
         carries = found.reason == Reason.NONE
         inserts, writes = carries & ~found.mode_r, carries & found.mode_r
-        resv = Signal(16)
-        m.d.comb += [
-            resv.eq(chosen.resv),
-            reserved_bits(resv).eq((score >> 1) + 1),
-        ]
+        # The checksum adds BECN itself, with the shim, too. What is not written may be anything.
+        scored, resv = Signal(16), Signal(16)
+        m.d.comb += scored.eq(chosen.resv)
+        with m.If(writes | ~echoes):
+            m.d.comb += reserved_bits(scored).eq((score >> 1) + 1)
+        m.d.comb += [resv.eq(scored), resv[_BECN].eq(scored[_BECN] | echoes)]
         stub = data.StructLayout(
             {
                 "inserts": 1,
@@ -334,12 +341,13 @@ class CpsTransmit(wiring.Component):
             update.i.port_new.eq(self.config.shim_port),
             update.i.shim.eq(encode.o),
             update.i.resv_old.eq(chosen.resv),
-            update.i.resv_new.eq(resv),
+            update.i.resv_new.eq(scored),
+            update.i.becn.eq(echoes),
         ]
         edit, was = self.edit, late.o
         m.d.comb += [
             late.i.inserts.eq(inserts),
-            late.i.writes.eq(writes),
+            late.i.writes.eq(writes | echoes),
             late.i.ipv6.eq(chosen.ipv6),
             late.i.tags.eq(chosen.tags),
             late.i.resv.eq(resv),

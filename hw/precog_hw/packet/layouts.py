@@ -80,7 +80,10 @@ def _chosen(*names: str) -> data.StructLayout:
 
 
 #: Registers of the CPS stages, `precog_models.packet.cps_state.CpsConfig`.
-CPS_CONFIG = _chosen("shim_port", "max_frame", "drop_malformed", "ack_enabled", "ack_dscp")
+CPS_CONFIG = _chosen(
+    *("shim_port", "max_frame", "drop_malformed"),
+    *("ack_enabled", "ack_dscp", "echo_enabled"),
+)
 
 #: Registers of the notification point, `precog_models.packet.cnp.CnpConfig`.
 CNP_CONFIG = _chosen("enabled", "interval_ticks", "dscp", "ecn", "ttl", "mode_c")
@@ -117,7 +120,7 @@ EDIT = data.StructLayout(
         "tags": unsigned(2),
         "lengths": unsigned(1),  # write ip_length, ip_checksum (IPv4), udp_length, udp_port
         "checksum": unsigned(1),  # write udp_checksum
-        "reserved": unsigned(1),  # write resv; not together with INSERT or REMOVE
+        "reserved": unsigned(1),  # write resv; not together with REMOVE
         "dscp": unsigned(1),  # write ip_head and ip_checksum (IPv4)
         "ip_head": unsigned(16),
         "ip_length": unsigned(16),

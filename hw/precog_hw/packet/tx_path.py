@@ -49,7 +49,7 @@ class TxPath(wiring.Component):
     now, now_ns : In(40)
     key, key_stb, found, slot, found_stb
         The table's TX side, see `CpsTransmit`.
-    row_stb, row_slot, row_psn, row_ns, row
+    row_stb, row_slot, row_psn, row_ns, row_takes, row
         The slots' TX side, see `CpsTransmit`.
     senders : In
         The level that shims say.
@@ -95,6 +95,7 @@ class TxPath(wiring.Component):
                 "row_slot": Out(range(slots)),
                 "row_psn": Out(PSN_BITS),
                 "row_ns": Out(NS_BITS),
+                "row_takes": Out(1),
                 "row": In(tx_row_layout()),
                 "senders": In(SHIM_FIELDS["senders"].shape),
                 "decided": Out(sent),
@@ -136,7 +137,10 @@ class TxPath(wiring.Component):
             decide.parsed.eq(stage.parsed),
             decide.parsed_stb.eq(stage.parsed_stb),
             *(getattr(self, n).eq(getattr(decide, n)) for n in ("key", "key_stb", "row_stb")),
-            *(getattr(self, n).eq(getattr(decide, n)) for n in ("row_slot", "row_psn", "row_ns")),
+            *(
+                getattr(self, n).eq(getattr(decide, n))
+                for n in ("row_slot", "row_psn", "row_ns", "row_takes")
+            ),
             *(getattr(decide, n).eq(getattr(self, n)) for n in ("found", "slot", "row")),
             *([decide.found_stb.eq(self.found_stb)] if self._relaxed else []),
             stage.edit.eq(decide.edit),
@@ -164,3 +168,5 @@ class TxPath(wiring.Component):
             slots.tx_ns.eq(self.row_ns),
             self.row.eq(slots.tx_row),
         ]
+        if slots.marks:
+            m.d.comb += slots.tx_takes.eq(self.row_takes)

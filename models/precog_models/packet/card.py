@@ -3,7 +3,8 @@
     transmit:  insertion ─► wire             + T0 to the RTT collector
     receive:   extraction ─► host            + what `trust` lets act: T3 to the RTT collector, CE
                                                marks to the notification point, whose CNPs wait to
-                                               be transmitted, CNPs, scores and levels to the laws
+                                               be transmitted, and to the next acknowledgement,
+                                               CNPs, scores and levels to the laws
 
 The golden twin of the gateware's packet path. An event that needs the whole frame to be right (an
 RTT, a CNP, an echo) is made at the frame's end; frames are taken in the order of their ends.
@@ -42,6 +43,7 @@ __all__ = ["TIMEOUT_MAX", "Arrived", "Card", "CardConfig", "ticks_from_ns"]
 
 TIMEOUT_MAX = 0xFFFFFFFF  # ticks
 FLOOR_MAX = 0xFFFF  # ticks
+_NO_DATA = PLAIN_ACKNOWLEDGES | {CNP}  # a mark of theirs says nothing of the peer's data
 _LOSSES = Outcome.DROPPED_RETRANSMISSION | Outcome.DROPPED_NAK | Outcome.DROPPED_TIMEOUT
 
 
@@ -60,8 +62,8 @@ class CardConfig:
     Raises
     ------
     ValueError
-        The tick is not positive, the time-out or the floor does not fit its register, or CNPs
-        or `ack_enabled` are on without `cnps`.
+        The tick is not positive, the time-out or the floor does not fit its register, or CNPs,
+        `ack_enabled` or `echo_enabled` are on without `cnps`.
     """
 
     cps: CpsConfig = field(default_factory=CpsConfig)
@@ -74,7 +76,7 @@ class CardConfig:
     rtt_floor: int = 32  # ticks; a T2 - T1 that leaves no more of an RTT is refused
     ipv6: bool = True  # IPv6 packets are understood
     destinations: bool = True  # enables and numbers of destinations
-    cnps: bool = True  # the notification point, and a DSCP for acknowledgements
+    cnps: bool = True  # CNPs, and a DSCP and BECN for acknowledgements
     icrc: bool = True  # the ICRC check; without it all ICRCs count as right
     senders: bool = False  # the count of queue pairs that send to the card
     places: int = 0  # packets in flight that are timed for programs, of each queue pair
@@ -88,8 +90,9 @@ class CardConfig:
             raise ValueError(f"rtt_floor must be 0..{FLOOR_MAX} ticks, not {self.rtt_floor!r}")
         if self.cnp.enabled and not self.cnps:
             raise ValueError("cnps must be True with CNPs enabled, not False")
-        if self.cps.ack_enabled and not self.cnps:
-            raise ValueError("cnps must be True with ack_enabled, not False")
+        for name in ("ack_enabled", "echo_enabled"):
+            if getattr(self.cps, name) and not self.cnps:
+                raise ValueError(f"cnps must be True with {name}, not False")
 
 
 class Arrived(NamedTuple):
@@ -196,6 +199,8 @@ class Card:
             )
             ack = self.collector.ack
             mark = got.descriptor.ecn == Ecn.CE
+            if mark and self.cps.config.echo_enabled and got.descriptor.opcode not in _NO_DATA:
+                self.cps.slots[got.slot].marked = True
             self._account(got.slot, DestinationEvent(rtt, mark=mark, score=got.score))
             refused = Outcome.REFUSED_PSN in self.collector.outcome or _reserved(got.descriptor)
             score = None if refused else got.score
@@ -216,9 +221,9 @@ class Card:
         self._account(slot, DestinationEvent())
 
     def reset(self, slot: int) -> None:
-        """Forget a slot's echo, arrivals, timed packet, last CNP, and that it sent."""
+        """Forget a slot's echo, arrivals, mark, timed packet, last CNP, and that it sent."""
         row = self.cps.slots[slot]
-        row.echo, row.turnaround = None, Turnaround()
+        row.echo, row.turnaround, row.marked = None, Turnaround(), False
         self.collector.reset(slot)
         self.trust.reset(slot)
         if self.senders is not None:

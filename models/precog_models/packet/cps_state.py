@@ -28,6 +28,7 @@ class CpsConfig:
     drop_malformed: bool = False  # frames to the shim's port that are not ours
     ack_enabled: bool = False  # acknowledgements to the wire get `ack_dscp`
     ack_dscp: int = 48  # CS6, as a CNP's
+    echo_enabled: bool = False  # marks of data go back in acknowledgements
 
     def __post_init__(self) -> None:
         if not 0 < self.shim_port <= 0xFFFF or self.shim_port == ROCE_PORT:
@@ -54,6 +55,7 @@ class CpsSlot:
     forecast: int | None = None  # the newest one that was predicted, 0..100
     echo: int | None = None  # last score received from the peer QP
     turnaround: Turnaround = field(default_factory=Turnaround)
+    marked: bool = False  # data with CE has come, and no acknowledgement has left since
 
     @property
     def carried(self) -> int | None:

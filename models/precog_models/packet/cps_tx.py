@@ -2,10 +2,10 @@
 
     frame ─► parse ─► slot ─► enabled? ─► mode S: room? ─► shim in, lengths, port, checksums
                │                      └─► mode R: six bits free? ─► score into them
-               └─► acknowledgement? ─► its DSCP
+               └─► acknowledgement? ─► its DSCP; marked data since the last one? ─► BECN
 
 The decision needs nothing behind the BTH. Every packet leaves, with a score or not; one without is
-counted under the first reason that holds. An acknowledgement's DSCP does not depend on that.
+counted under the first reason that holds. An acknowledgement's DSCP and BECN do not depend on that.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from .cps_state import CpsSlot, CpsState
 from .parser import Descriptor, Parsed, parse
 from .shim import Shim, encode, insert, update_udp_checksum
 
-__all__ = ["Sent", "put_dscp", "put_resv6", "transmit"]
+__all__ = ["Sent", "put_becn", "put_dscp", "put_resv6", "transmit"]
 
 _UNUPDATABLE = 0xFFFF  # an IPv4 checksum that no sum of a header gives
 _TIME_MASK = (1 << TIME_BITS) - 1
@@ -68,8 +68,8 @@ def transmit(
         slot = state.table.lookup(Direction.TX, found.remote, found.dest_qp)
     reason = _reason(state, frame, parsed, slot)
     state.counters.passed_tx[reason] += 1
-    if state.config.ack_enabled and _acknowledges(found):
-        frame = put_dscp(frame, parsed, state.config.ack_dscp)
+    if _acknowledges(found):
+        frame = _remark(state, frame, parsed, slot)
     if reason is not Reason.NONE or slot is None:
         return Sent(bytes(frame), found, slot, reason, parsed.end)
     row = state.slots[slot]
@@ -97,12 +97,24 @@ def put_dscp(frame: bytes | bytearray, parsed: Parsed, dscp: int) -> bytes:
     return bytes(out)
 
 
+def put_becn(frame: bytes | bytearray, parsed: Parsed) -> bytes:
+    """The frame with BECN set; one that has it already stays, whatever its checksum."""
+    if BTH.get(frame, parsed.bth, "becn"):
+        return bytes(frame)
+    return _put_bits(frame, parsed, "becn", 1)
+
+
 def put_resv6(frame: bytes | bytearray, parsed: Parsed, bits: int) -> bytes:
     """The frame with mode R's six bits in the BTH."""
+    return _put_bits(frame, parsed, "resv6", bits)
+
+
+def _put_bits(frame: bytes | bytearray, parsed: Parsed, name: str, bits: int) -> bytes:
+    """The frame with another value of a field that the ICRC does not cover."""
     out = bytearray(frame)
-    at = parsed.bth + BTH["resv6"].byte  # an even distance from the UDP header: one whole word
+    at = parsed.bth + BTH[name].byte  # an even distance from the UDP header: one whole word
     was = int.from_bytes(out[at : at + 2], "big")
-    BTH.put(out, parsed.bth, "resv6", bits)
+    BTH.put(out, parsed.bth, name, bits)
     update_udp_checksum(out, parsed.l4, old=[was], new=[int.from_bytes(out[at : at + 2], "big")])
     return bytes(out)
 
@@ -110,6 +122,23 @@ def put_resv6(frame: bytes | bytearray, parsed: Parsed, bits: int) -> bytes:
 def _acknowledges(found: Descriptor) -> bool:
     """Whether it is RoCEv2 without a shim, and an acknowledgement without payload."""
     return found.reason is Reason.NONE and not found.shim and found.opcode in PLAIN_ACKNOWLEDGES
+
+
+def _remark(
+    state: CpsState, frame: bytes | bytearray, parsed: Parsed, slot: int | None
+) -> bytes | bytearray:
+    """The acknowledgement with the registers' DSCP, and with its queue pair's mark, which it takes.
+
+    With the bit off it takes the mark, too: what is switched on later says nothing of before.
+    """
+    config = state.config
+    if config.ack_enabled:
+        frame = put_dscp(frame, parsed, config.ack_dscp)
+    if slot is None:
+        return frame
+    row = state.slots[slot]
+    echoes, row.marked = row.marked and config.echo_enabled, False
+    return put_becn(frame, parsed) if echoes else frame
 
 
 def _reason(state: CpsState, frame: bytes | bytearray, parsed: Parsed, slot: int | None) -> Reason:

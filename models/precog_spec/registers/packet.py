@@ -104,7 +104,7 @@ _OF_PARTS: dict[str, tuple[str, ...]] = {
     "destinations": ("destination",),
     "cnps": (
         *("enabled", "mode_c", "ecn", "dscp", "ttl", "interval_ticks"),
-        *("ack_enabled", "ack_dscp"),
+        *("ack_enabled", "ack_dscp", "echo_enabled"),
         *("remote_qp", "remote_valid"),
         *("cnp_sent", "cnp_limited", "cnp_unknown", "cnp_busy"),
     ),
@@ -184,10 +184,17 @@ PACKET_PARAMETERS: tuple[Register, ...] = (
     ),
     Register(
         "ACK",
-        "The class of our acknowledgements. The transport gives them their queue pair's, in which "
-        "they wait behind data.",
+        "Our acknowledgements: their class, for the transport gives them their queue pair's, in "
+        "which they wait behind data, and marks, which it may not echo.",
         (
             Field("ack_enabled", 1, RW, "They get the DSCP below."),
+            Field(
+                "echo_enabled",
+                1,
+                RW,
+                "Marked data sets BECN in the queue pair's next acknowledgement.",
+                lsb=1,
+            ),
             Field("ack_dscp", 6, RW, "DSCP of an acknowledgement.", lsb=8, reset=48),
         ),
     ),
@@ -447,7 +454,7 @@ def _packet(parameters: tuple[Register, ...]) -> Block:
         "PACKET",
         "The packet path: parameters, and the card's time.",
         id=0x30,
-        version=(2, 0),
+        version=(2, 1),
         registers=(
             *parameters,
             Register(

@@ -110,8 +110,8 @@ MUTANTS = (
     Mutant(
         "checksum.insert.udp.first",
         _CHECKSUM,
-        "_grown(insert, remove, 2 * SHIM.size)",
-        "_grown(insert, remove, SHIM.size)",
+        "_grown(insert, remove, 2 * SHIM.size, i.becn)",
+        "_grown(insert, remove, SHIM.size, i.becn)",
         "the length of the pseudo-header is forgotten",
     ),
     Mutant(

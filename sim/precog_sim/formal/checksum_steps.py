@@ -25,6 +25,7 @@ __all__ = [
 _CHECKSUM = "precog_hw.packet.checksum"
 SHIM_BYTES = 8
 MODULUS = 0xFFFF
+BECN = 1 << 14  # in the two bytes of the BTH that hold it
 HALFWAY = 2  # cycles from the request to the registers of the first cut
 #: Numbers of registers, in the order in which the block makes them.
 _SUMS, _TOTAL = (4, 5), 6
@@ -148,14 +149,18 @@ class UdpFirstHarness(UpdateHarness):
         shim = _sum([i.shim.word_select(n, 16) for n in range(SHIM_BYTES // 2)])
         keeps = self._edit == "KEEP"
         old, new = (i.resv_old, i.resv_new) if keeps else (i.port_old, i.port_new)
+        marked = new + Mux(i.becn, BECN, 0)
         # `rest` holds the lengths as they are without the shim, and a shim that is to go out.
         sums = {
-            "INSERT": (rest + old, rest + (new + 2 * SHIM_BYTES), shim),
+            "INSERT": (rest + old, rest + (marked + 2 * SHIM_BYTES), shim),
             "REMOVE": (rest + (old + 2 * SHIM_BYTES), rest + new, 4 * MODULUS - shim),
-            "KEEP": (rest + old, rest + new, Const(0, 18)),
+            "KEEP": (rest + old, rest + marked, Const(0, 18)),
         }
         before, kept, moved = sums[self._edit]
-        m.d.comb += Assume(i.udp_checksum == _udp_field(before))
+        m.d.comb += [
+            Assume(i.udp_checksum == _udp_field(before)),
+            Assume(~i.becn | (self._edit != "REMOVE")),
+        ]
         known = late(m, Const(1), HALFWAY, "known")
         kept, moved = (
             late(m, value, HALFWAY, name) for value, name in ((kept, "kept"), (moved, "moved"))

@@ -257,6 +257,7 @@ class EmulatedPacket:
             drop_malformed=bool(value["drop_malformed"]),
             ack_enabled=bool(value.get("ack_enabled", 0)),
             ack_dscp=value.get("ack_dscp", 0),
+            echo_enabled=bool(value.get("echo_enabled", 0)),
         )
         try:
             cps = replace(choices, shim_port=value["shim_port"], max_frame=value["max_frame"])

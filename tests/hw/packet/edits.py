@@ -36,7 +36,7 @@ def random_command(
         tags,
         lengths=rng.getrandbits(1),
         checksum=rng.getrandbits(1),
-        reserved=rng.getrandbits(1) if kind is Edit.KEEP else 0,
+        reserved=rng.getrandbits(1) if kind is not Edit.REMOVE else 0,
         dscp=rng.getrandbits(1),
         shim=rng.getrandbits(8 * SHIM.size),
         **{name: rng.getrandbits(16) for name in _WORDS},

@@ -10,7 +10,7 @@ from tests.models.packet.frames import packet
 from precog_hw.packet.checksum import LATENCY, HeaderUpdate
 from precog_hw.packet.layouts import Edit
 from precog_models.packet.checksum import udp_field, update, words
-from precog_models.packet.cps_tx import put_dscp, put_resv6
+from precog_models.packet.cps_tx import put_becn, put_dscp, put_resv6
 from precog_models.packet.parser import Parsed, parse
 from precog_models.packet.shim import Shim, encode, insert, remove
 from precog_spec.frames.cps import SHIM, SHIM_PORT, ShimType
@@ -37,6 +37,8 @@ def golden(request: Request) -> Fields:
         ip_checksum = update(ip_checksum, [ip], [ip + growth])
     else:
         old, new = [request["resv_old"]], [request["resv_new"]]
+    if request["becn"]:
+        old, new = [*old, 0x0123], [*new, 0x4123]  # any other bits will do
     checksum = request["udp_checksum"]
     return {
         "ip_length": ip + growth,
@@ -66,7 +68,8 @@ def random_request(rng: random.Random, **fixed: Any) -> Request:
     # `CpsTransmit` inserts nothing where IPv4's checksum is 0xFFFF.
     stays = request["edit"] is Edit.REMOVE or request["ip_checksum"] == 0xFFFF
     step = rng.choice((0, 1, -1, -2, 63, -63, rng.randrange(-63, 64)))
-    return {**request, "dscp_step": 0 if stays else step}
+    becn = 0 if request["edit"] is Edit.REMOVE else rng.getrandbits(1)
+    return {"becn": becn, **request, "dscp_step": 0 if stays else step}
 
 
 def updated(requests: list[Request], rng: random.Random, idle: float = 0.0) -> list[Fields]:
@@ -149,6 +152,7 @@ def request_of(frame: bytes, parsed: Parsed, edit: Edit, **others: int) -> Reque
     resv = parsed.bth + BTH["fecn"].byte
     return {
         "edit": edit,
+        "becn": 0,
         "dscp_step": 0,
         **read(frame, parsed),
         "port_old": UDP.get(frame, parsed.l4, "destination_port"),
@@ -173,7 +177,7 @@ def read(frame: bytes, parsed: Parsed) -> Fields:
 
 
 def test_golden_packets(seed: int) -> None:
-    """What insertion, removal, mode R and another DSCP write into real headers."""
+    """What insertion, removal, mode R, BECN and another DSCP write into real headers."""
     rng = random.Random(seed)
     requests, parses, outs = [], [], []
     for n in range(60):
@@ -195,10 +199,14 @@ def test_golden_packets(seed: int) -> None:
             request_of(frame, parsed, Edit.KEEP, resv_new=resv),
             request_of(frame, parsed, Edit.KEEP, resv_new=0, resv_old=0, dscp_step=step),
             request_of(frame, parsed, Edit.INSERT, shim=value, dscp_step=step),
+            request_of(frame, parsed, Edit.INSERT, shim=value, becn=1),
+            request_of(frame, parsed, Edit.KEEP, resv_new=resv, becn=1),
         ]
         outs += [grown, remove(grown, parse(grown, Direction.RX)), marked, resent]
         outs.append(insert(resent, parsed, shim, SHIM_PORT))
-        parses += [parsed] * 5
+        outs.append(insert(put_becn(frame, parsed), parsed, shim, SHIM_PORT))
+        outs.append(put_becn(marked, parsed))
+        parses += [parsed] * 7
     expected = [read(out, parsed) for out, parsed in zip(outs, parses, strict=True)]
     answers = updated(requests, rng)
     for answer, parsed in zip(answers, parses, strict=True):

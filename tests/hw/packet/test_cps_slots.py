@@ -36,7 +36,7 @@ class Golden:
         def action() -> None:
             self.slots[slot].turnaround = Turnaround()
 
-        self.slots[slot].echo = None
+        self.slots[slot].echo, self.slots[slot].marked = None, False
         self._later.append((cycle + CpsSlots.ARRIVAL_CYCLES, action))
 
     def settle(self, cycle: int) -> None:
@@ -52,7 +52,14 @@ class Golden:
             "score": row.carried,
             "echo": row.echo,
             "turnaround": row.turnaround.answered(psn, ns),
+            "marked": 0,
         }
+
+    def take(self, slot: int) -> int:
+        """An acknowledgement's mark."""
+        row = self.slots[slot]
+        had, row.marked = row.marked, False
+        return int(had)
 
 
 def shown(ctx: Any, dut: CpsSlots) -> dict[str, int | None]:
@@ -63,16 +70,19 @@ def shown(ctx: Any, dut: CpsSlots) -> dict[str, int | None]:
         "score": row.score.value if row.score.valid else None,
         "echo": row.echo.value if row.echo.valid else None,
         "turnaround": row.turnaround if row.turnaround_valid else None,
+        "marked": row.marked,
     }
 
 
 class Bench:
     """Stimuli for all ports in every cycle, and what the golden rows say of the answers."""
 
-    def __init__(self, slots: int, destinations: int, *, predicted: bool, seed: int) -> None:
+    def __init__(
+        self, slots: int, destinations: int, *, predicted: bool, marks: bool, seed: int
+    ) -> None:
         rng = self.rng = random.Random(seed)
-        self.predicted = predicted
-        self.dut = CpsSlots(slots, destinations, predicted=predicted)
+        self.predicted, self.marks = predicted, marks
+        self.dut = CpsSlots(slots, destinations, predicted=predicted, marks=marks)
         self.golden = Golden(slots, destinations)
         self.used = rng.sample(range(slots), 2)
         self.hosts = rng.sample(range(destinations), 2)
@@ -81,7 +91,9 @@ class Bench:
         self.tx: deque[tuple[int, dict[str, int | None], int]] = deque()
         self.rx: deque[tuple[int, int, int | None, int]] = deque()
         self.resetting: list[int] = []
-        self.times = {"known": 0, "unknown": 0, "reset": 0}
+        self.taking = False  # the request of the last cycle was an acknowledgement's
+        self.took: int | None = None  # it had the mark of this slot
+        self.times = {"known": 0, "unknown": 0, "reset": 0, "marked": 0, "free": 0}
 
     def host(self, ctx: Any, cycle: int) -> None:
         """Writes of configurations, predicted scores and enables."""
@@ -123,7 +135,7 @@ class Bench:
             self.enables.append((cycle + 1, changed, enable))
 
     def wire(self, ctx: Any, cycle: int, now: int, busy: float) -> None:
-        """Echoes, arrivals and resets, which wait for both."""
+        """Echoes, marks, arrivals and resets, which wait for the first and the last of these."""
         rng, dut = self.rng, self.dut
         slot, score, stb = rng.choice(self.used), rng.randrange(101), rng.random() < busy
         echoes = stb
@@ -139,13 +151,25 @@ class Bench:
         ctx.set(dut.arrival_ns, now)
         if stb:
             self.golden.arrive(cycle, slot, psn, now)
+        free = not echoes and not stb and not self.taking
+        fresh = set()
+        if self.marks:
+            # A mark in the cycle of a reset, or of the taking, goes with one that was there.
+            slot, marked = rng.choice(self.used), rng.random() < busy
+            ctx.set(dut.mark_stb, marked)
+            ctx.set(dut.mark_slot, slot)
+            if marked and slot != self.took:
+                fresh = set() if self.golden.slots[slot].marked else {slot}
+                self.golden.slots[slot].marked = True
         if not self.resetting and rng.random() < 0.1:
             self.resetting.append(rng.choice(self.used))
             ctx.set(dut.i_reset.payload, self.resetting[0])
         ctx.set(dut.i_reset.valid, bool(self.resetting))
-        assert ctx.get(dut.i_reset.ready) == (not echoes and not stb)
-        if self.resetting and not echoes and not stb:
-            self.golden.reset(cycle, self.resetting.pop())
+        assert ctx.get(dut.i_reset.ready) == free
+        if self.resetting and free:
+            slot = self.resetting.pop()
+            self.golden.reset(cycle, slot)
+            self.golden.slots[slot].marked = slot in fresh
             self.times["reset"] += 1
 
     def ask(self, ctx: Any, cycle: int, now: int) -> None:
@@ -156,6 +180,10 @@ class Bench:
         ctx.set(dut.tx_slot, slot)
         ctx.set(dut.tx_psn, psn)
         ctx.set(dut.tx_ns, now)
+        takes = self.marks and rng.random() < 0.5
+        if self.marks:
+            ctx.set(dut.tx_takes, takes)
+        self.taking, self.took = stb and takes, None
         asked = rng.choice(self.used)
         ctx.set(dut.rx_slot, asked)
         row = self.golden.slots[asked]
@@ -167,6 +195,10 @@ class Bench:
             self.golden.enables[changed] = value
         if stb:
             want = self.golden.tx_row(slot, psn, now, enable=True)
+            if takes:
+                want["marked"] = self.golden.take(slot)
+                self.took = slot if want["marked"] else None
+                self.times["marked" if want["marked"] else "free"] += 1
             self.times["unknown" if want["turnaround"] is None else "known"] += 1
             self.tx.append((cycle, want, self.golden.slots[slot].destination))
         for asked_at, want, destination in self.tx:
@@ -203,16 +235,17 @@ class Bench:
 
 
 @pytest.mark.parametrize(
-    ("slots", "destinations", "cycles", "predicted"),
-    [(4, 8, 1000, True), (64, 2, 200, False), (1024, 256, 200, True)],
+    ("slots", "destinations", "cycles", "predicted", "marks"),
+    [(4, 8, 1000, True, True), (64, 2, 200, False, False), (1024, 256, 200, True, True)],
 )
 def test_exact_with_latency(
-    slots: int, destinations: int, cycles: int, predicted: bool, seed: int
+    slots: int, destinations: int, cycles: int, predicted: bool, marks: bool, seed: int
 ) -> None:
-    bench = Bench(slots, destinations, predicted=predicted, seed=seed)
+    bench = Bench(slots, destinations, predicted=predicted, marks=marks, seed=seed)
     run(bench.dut, partial(bench.run, cycles=cycles), cycles=cycles + 10)
     assert min(bench.times["known"], bench.times["unknown"]) > 0
     assert bench.times["reset"] > 0 or cycles < 1000
+    assert not marks or min(bench.times["marked"], bench.times["free"]) > 0
 
 
 @pytest.mark.parametrize("distance", range(6))
