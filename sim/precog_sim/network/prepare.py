@@ -101,14 +101,8 @@ def prepare(
     flows = len(scenario.flows)
     top = np.array([topology.host_link(flow.src).gbps * 1e9 for flow in scenario.flows])
     base_rtt_ns = round(scenario.base_rtt_us * 1e3 + scenario.hearing.base_error_ns, 3)
-    link = LinkFacts(
-        scenario.min_gbps * 1e9,
-        float(top.max()),
-        base_rtt_ns,
-        scenario.payload,
-        whole_bps=ns3,
-        mark_us=scenario.mark_us,
-    )
+    slowest, fastest = scenario.min_gbps * 1e9, float(top.max())
+    link = LinkFacts(slowest, fastest, base_rtt_ns, scenario.payload, ns3, scenario.mark_us)
     parts, of = cc.parts(flows)
     setups = [part.setup(link) for part in parts]
     laws = Laws(setups, of, [scenario.ecn or one.ecn for one in setups])
