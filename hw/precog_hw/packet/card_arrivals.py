@@ -9,11 +9,10 @@ from precog_spec.frames.opcodes import CNP, RELIABLE_REQUESTS, SOLICITED_ALWAYS
 
 from .card_ports import CardPorts
 from .cps_slots import CpsSlots
+from .layouts import BECN_AT
 from .trust import Trust
 
 __all__ = ["attach_arrivals"]
-
-_BECN = 14  # of the two bytes of the BTH that hold it
 
 
 def attach_arrivals(
@@ -70,7 +69,7 @@ def attach_arrivals(
             answer.score.eq(got.score),
         ]
         if options.acks:
-            m.d.sync += answer.mark.eq(parsed.headers.resv[_BECN])
+            m.d.sync += answer.mark.eq(parsed.headers.resv[BECN_AT])
         if options.senders:
             m.d.sync += [
                 answer.senders.value.eq(got.senders),

@@ -13,13 +13,12 @@ from amaranth.lib.wiring import In, Out
 from precog_spec.frames.cps import SHIM
 
 from ..stream.delay import DelayLine
-from .layouts import Edit
+from .layouts import BECN_AT, Edit
 
 __all__ = ["LATENCY", "UPDATED", "UPDATE_REQUEST", "HeaderUpdate"]
 
 LATENCY = 5  # cycles
 _DSCP_LSB = 2  # the two bits below are ECN's
-_BECN = 14  # of `resv`
 
 #: A packet's fields as they are, and what is to be done. Words have their values in the standards.
 UPDATE_REQUEST = data.StructLayout(
@@ -139,7 +138,7 @@ class HeaderUpdate(wiring.Component):
 def _grown(insert: Value, remove: Value, size: int, becn: Value) -> Value:
     """`size`, its negative or nothing in ones' complement, and BECN, whose bit `size` lacks."""
     resized = Mux(insert, Const(size, 16), Mux(remove, Const(0xFFFF - size, 16), 0))
-    return resized | (becn << _BECN)
+    return resized | (becn << BECN_AT)
 
 
 def _ones_complement(number: Value) -> Value:

@@ -19,7 +19,7 @@ from .ack_dscp import REMARK, remark
 from .checksum import LATENCY as UPDATE_LATENCY
 from .checksum import HeaderUpdate
 from .cps_slots import CpsSlots, tx_row_layout
-from .layouts import CPS_CONFIG, EDIT, HEADERS, LENGTH_BITS, PARSED, Edit
+from .layouts import BECN_AT, CPS_CONFIG, EDIT, HEADERS, LENGTH_BITS, PARSED, Edit
 from .qp_lookup import KEY, QpLookup
 from .shim import SHIM_FIELDS, ShimEncode
 
@@ -27,7 +27,6 @@ __all__ = ["CpsTransmit", "reserved_bits", "sent_layout"]
 
 _UNUPDATABLE = 0xFFFF  # an IPv4 checksum that no sum of a header gives
 _SHIM_BYTES = 8
-_BECN = 14  # of the two bytes of the BTH that hold it
 
 
 def _waiting_layout(*, announced: bool, ack_dscp: bool) -> data.StructLayout:
@@ -203,7 +202,7 @@ class CpsTransmit(wiring.Component):
             m.d.sync += [
                 why.reason.eq(reason),
                 why.mode_r.eq(mode_r),
-                echoes.eq(row.marked & self.config.echo_enabled & ~waiting.resv[_BECN]),
+                echoes.eq(row.marked & self.config.echo_enabled & ~waiting.resv[BECN_AT]),
                 encode.i.type.eq(Mux(answers, ShimType.ACKNOWLEDGE, ShimType.DATA)),
                 encode.i.score.eq(row.score.value),
                 encode.i.score_valid.eq(row.score.valid),
@@ -308,7 +307,7 @@ class CpsTransmit(wiring.Component):
         m.d.comb += scored.eq(chosen.resv)
         with m.If(writes | ~echoes):
             m.d.comb += reserved_bits(scored).eq((score >> 1) + 1)
-        m.d.comb += [resv.eq(scored), resv[_BECN].eq(scored[_BECN] | echoes)]
+        m.d.comb += [resv.eq(scored), resv[BECN_AT].eq(scored[BECN_AT] | echoes)]
         stub = data.StructLayout(
             {
                 "inserts": 1,

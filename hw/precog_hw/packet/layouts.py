@@ -12,6 +12,7 @@ from precog_spec.registers.packet import PACKET_PARAMETERS
 from precog_spec.registers.senders import SENDERS_PARAMETERS
 
 __all__ = [
+    "BECN_AT",
     "CARD_CONFIG",
     "CNP_CONFIG",
     "CPS_CONFIG",
@@ -25,6 +26,7 @@ __all__ = [
     "Edit",
 ]
 
+BECN_AT = 14  # of `resv` in `HEADERS`
 LENGTH_BITS = 17  # bytes up to the end of the IP packet: 16 bits of IP length and what is before
 
 #: The golden parser's descriptor but for `error`, which only the end of the frame decides.
