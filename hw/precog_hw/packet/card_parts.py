@@ -15,7 +15,7 @@ from precog_hw.stream.packet_arbiter import PacketArbiter
 from precog_spec.contract import Outcome
 from precog_spec.frames.cps import SCORE_NONE
 from precog_spec.frames.headers import Ecn
-from precog_spec.frames.opcodes import CNP, PLAIN_ACKNOWLEDGES
+from precog_spec.frames.opcodes import NO_DATA
 
 from .card_options import ANSWERED
 from .card_ports import CardPorts
@@ -46,7 +46,7 @@ def attach_notification(
     received = trust.o.payload
     got, request = received.decided, point.i_request
     packet = received.parsed.descriptor
-    marked = (packet.ecn == Ecn.CE) & ~packet.opcode.matches(CNP, *PLAIN_ACKNOWLEDGES)
+    marked = (packet.ecn == Ecn.CE) & ~packet.opcode.matches(*NO_DATA)
     m.d.comb += [
         point.i_remote.valid.eq(card.remote_stb),
         point.i_remote.payload.eq(card.remote),

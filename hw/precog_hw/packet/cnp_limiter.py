@@ -17,7 +17,7 @@ from precog_hw.stream.queue import Queue
 from precog_spec.contract import Fmt
 from precog_spec.frames.descriptor import Reason
 from precog_spec.frames.headers import BTH, IPV4, Ecn
-from precog_spec.frames.opcodes import CNP, PLAIN_ACKNOWLEDGES
+from precog_spec.frames.opcodes import NO_DATA
 from precog_spec.frames.qp_key import IPV4_MAPPED
 
 __all__ = ["JOBS", "CnpLimiter", "remote_qp_layout", "request_layout"]
@@ -286,5 +286,5 @@ class CnpLimiter(wiring.Component):
             & ~request.error
             & (found.reason == Reason.NONE)
             & (found.ecn == Ecn.CE)
-            & ~found.opcode.matches(CNP, *PLAIN_ACKNOWLEDGES)
+            & ~found.opcode.matches(*NO_DATA)
         )

@@ -20,6 +20,7 @@ from precog_spec.frames.descriptor import Reason
 from precog_spec.frames.headers import BTH, Ecn
 from precog_spec.frames.opcodes import (
     CNP,
+    NO_DATA,
     PLAIN_ACKNOWLEDGES,
     SYNDROME_RESERVED,
     syndrome_kind,
@@ -43,7 +44,6 @@ __all__ = ["TIMEOUT_MAX", "Arrived", "Card", "CardConfig", "ticks_from_ns"]
 
 TIMEOUT_MAX = 0xFFFFFFFF  # ticks
 FLOOR_MAX = 0xFFFF  # ticks
-_NO_DATA = PLAIN_ACKNOWLEDGES | {CNP}  # a mark of theirs says nothing of the peer's data
 _LOSSES = Outcome.DROPPED_RETRANSMISSION | Outcome.DROPPED_NAK | Outcome.DROPPED_TIMEOUT
 
 
@@ -199,7 +199,7 @@ class Card:
             )
             ack = self.collector.ack
             mark = got.descriptor.ecn == Ecn.CE
-            if mark and self.cps.config.echo_enabled and got.descriptor.opcode not in _NO_DATA:
+            if mark and self.cps.config.echo_enabled and got.descriptor.opcode not in NO_DATA:
                 self.cps.slots[got.slot].marked = True
             self._account(got.slot, DestinationEvent(rtt, mark=mark, score=got.score))
             refused = Outcome.REFUSED_PSN in self.collector.outcome or _reserved(got.descriptor)

@@ -25,7 +25,7 @@ from precog_spec.frames.headers import (
     UDP,
     Ecn,
 )
-from precog_spec.frames.opcodes import CNP, PLAIN_ACKNOWLEDGES
+from precog_spec.frames.opcodes import CNP, NO_DATA
 
 from .checksum import ipv4_checksum
 from .icrc import icrc
@@ -120,8 +120,7 @@ class NotificationPoint:
             or found.error
             or found.reason is not Reason.NONE
             or found.ecn != Ecn.CE
-            or found.opcode == CNP
-            or found.opcode in PLAIN_ACKNOWLEDGES
+            or found.opcode in NO_DATA
         ):
             return None
         remote_qp = None if slot is None else self.table.remote_qp[slot]

@@ -27,6 +27,7 @@ __all__ = [
     "EXTENSIONS",
     "FULL",
     "NAMES",
+    "NO_DATA",
     "PLAIN_ACKNOWLEDGES",
     "READ_REQUEST",
     "READ_RESPONSES",
@@ -118,6 +119,8 @@ FULL = _reliable(0x00, 0x01, 0x06, 0x07, 0x0D, 0x0E)
 ATOMICS = _reliable(0x13, 0x14)
 #: Answers without payload: nothing that a sender could slow down.
 PLAIN_ACKNOWLEDGES = ACKNOWLEDGE | ATOMIC_ACKNOWLEDGE
+#: A mark of theirs says nothing of the peer's data.
+NO_DATA = PLAIN_ACKNOWLEDGES | {CNP}
 #: Answers of a responder: their PSN acknowledges.
 ACKNOWLEDGES = PLAIN_ACKNOWLEDGES | READ_RESPONSES
 
