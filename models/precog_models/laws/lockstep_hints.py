@@ -34,7 +34,8 @@ share is no more than the link has in flight, so a queue that is there need not 
 
 A long message need not be there first: while it lasts others will come, and a start at line rate
 makes them wait. Where a host believes a level of 3 for it, preset `bulk` keeps what that says,
-a quarter of the link, until acknowledgements let W grow.
+a quarter of the link, until acknowledgements let W grow. A lower word does not raise it at once
+either: it would take room from the shorter ones.
 
 A receiver's lie can take down to `2 part BDP / 2**deepest`, from its senders, until the link is
 found idle.
@@ -67,7 +68,7 @@ _ONE = 8  # a packet, with 8 fraction bits
 _FEW = 10  # four packets
 _WINDOW_MAX = (1 << 32) - 1
 _CUTS = -1  # instead of a count
-_BULK = {"start": 0.25}
+_BULK = {"start": 0.25, "fall": 0.0}
 
 PARAMETERS = (
     *_LOCKSTEP_PARAMETERS,

@@ -19,14 +19,14 @@ def _ack(k: int, rtt: int = _BASE) -> dict[str, int]:
 
 
 def _started(
-    queue: int = 1500, sign_us: float = 1.0, **changes: float
+    queue: int = 1500, sign_us: float = 1.0, preset: str = "default", **changes: float
 ) -> tuple[ThreeWays, int, int]:
     """A flow after its first acknowledgement, which met a queue of 1.5 us; rate and window.
 
     The sign is 1 us: such a queue makes lockstep itself cut little.
     """
     made = compiled("lockstep_hints")
-    ways = ThreeWays(made, made.law.integers("default", 1000, sign=sign_us, **changes))
+    ways = ThreeWays(made, made.law.integers(preset, 1000, sign=sign_us, **changes))
     rate, window = ways.event(Kind.ACK, **_ack(1, _BASE + queue), rate=_LINK, window=0)[:2]
     return ways, rate, window
 
@@ -223,6 +223,13 @@ def test_a_lower_level_raises_a_cut_to_a_share(word: int, shares: int | None, qu
     wanted = _BDP / shares if shares else 0
     assert abs(window - max(wanted, was[1])) <= 1
     assert rate == pytest.approx(max(was[0], wanted / _BASE * (1 << 24)), rel=1e-3)
+
+
+def test_a_lower_level_does_not_raise_a_long_message() -> None:
+    ways, rate, window = _started(preset="bulk")
+    was = _told(ways, rate, window, 6)
+    assert abs(was[1] - _share(_DEEPEST)) <= 1
+    assert _told(ways, *was, 2) == was
 
 
 def test_a_lower_level_raises_no_window_without_a_cut() -> None:
