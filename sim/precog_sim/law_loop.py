@@ -17,6 +17,7 @@ from precog_models.laws.compiler.load import load
 from precog_sim.loop import Comparison, device_functions
 from precog_sim.network import Record, Result, Scenario, check_timing, run
 from precog_sim.network.asking import LOG_FIELDS, asking
+from precog_sim.network.prepare import link_facts
 from precog_sim.network.program_integer import SWEEP_NS, integer_program
 from precog_spec.engine.events import Kind
 
@@ -135,7 +136,7 @@ def run_with_engine(
         )
     check_timing(timing)
     functions = device_functions(device)
-    facts = {"network_base": scenario.base_rtt_us, "mark_delay": scenario.mark_us}
+    facts = link_facts(scenario, whole_bps=False).facts
     setup.apply(device, len(scenario.flows), facts)
     heard = frozenset(name.removeprefix("on_") for name in load(setup.law).events)
     packets = sum(-(-flow.size // scenario.payload) for flow in scenario.flows)

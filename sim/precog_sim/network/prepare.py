@@ -42,7 +42,7 @@ from precog_spec.contract import DECISION_FIELDS, FORECAST_FIELDS, SAMPLE_FIELDS
 from precog_spec.law_fields import ACK_FIELDS
 from precog_spec.receiver_fields import RECEIVER_EVENT, RECEIVER_RESULT
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["Prepared", "link_facts", "prepare"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +80,18 @@ class Prepared:
     net: Net
 
 
+def link_facts(scenario: Scenario, *, whole_bps: bool) -> LinkFacts:
+    """What laws are told of the network; the base RTT is the one that cards believe."""
+    return LinkFacts(
+        min_bps=scenario.min_gbps * 1e9,
+        max_bps=float(_line_rates(scenario).max()),
+        base_rtt_ns=round(scenario.base_rtt_us * 1e3 + scenario.hearing.base_error_ns, 3),
+        payload=scenario.payload,
+        whole_bps=whole_bps,
+        mark_us=scenario.mark_us,
+    )
+
+
 def prepare(
     scenario: Scenario,
     cc: CongestionControl,
@@ -99,10 +111,8 @@ def prepare(
     """
     topology = scenario.topology
     flows = len(scenario.flows)
-    top = np.array([topology.host_link(flow.src).gbps * 1e9 for flow in scenario.flows])
-    base_rtt_ns = round(scenario.base_rtt_us * 1e3 + scenario.hearing.base_error_ns, 3)
-    slowest, fastest = scenario.min_gbps * 1e9, float(top.max())
-    link = LinkFacts(slowest, fastest, base_rtt_ns, scenario.payload, ns3, scenario.mark_us)
+    top = _line_rates(scenario)
+    link = link_facts(scenario, whole_bps=ns3)
     parts, of = cc.parts(flows)
     setups = [part.setup(link) for part in parts]
     laws = Laws(setups, of, [scenario.ecn or one.ecn for one in setups])
@@ -175,6 +185,12 @@ def prepare(
         packets=rows.packets,
         net=net,
     )
+
+
+def _line_rates(scenario: Scenario) -> NDArray[np.float64]:
+    """Of each flow's host, bit/s."""
+    links = (scenario.topology.host_link(flow.src) for flow in scenario.flows)
+    return np.array([link.gbps * 1e9 for link in links])
 
 
 def _checked(scenario: Scenario, setups: list[LawSetup], laws: Laws) -> tuple[BufferRule, ...]:
