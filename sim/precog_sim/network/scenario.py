@@ -22,6 +22,7 @@ from precog_sim.network.layout import Spray
 from precog_sim.network.priorities import Priorities
 from precog_sim.network.recovery import Answers, Recovery
 from precog_sim.network.topology import Topology
+from precog_spec.contract import Fmt
 
 __all__ = [
     "SPRAYS",
@@ -265,12 +266,20 @@ class Scenario:
 
     @property
     def mark_us(self) -> float:
-        """Queueing delay from which switches mark all packets; 0: they mark as the law wants."""
+        """Queueing delay from which switches mark all packets; 0: there is none.
+
+        Switches may mark as the law wants, or from a delay on that no RTT can have. With strict
+        priorities a short queue may wait long behind another one.
+        """
         marking = self.priorities.ecn or ((self.ecn,) if self.ecn else ())
         most = max((one.max_bytes for one in marking), default=0)
-        return most * 8e-3 / self.topology.host_gbps
+        delay = most * 8e-3 / self.topology.host_gbps
+        priorities = {flow.priority for flow in self.flows}
+        behind = self.priorities.schedule == "strict" and len(priorities) > 1
+        return 0.0 if behind or delay > _RTT_MAX_US else delay
 
 
+_RTT_MAX_US = Fmt.RTT.max * 1e-3  # with the simulator's tick of 1 ns
 _NS3_BEGIN_NS = 2_000_000_000  # ns-3's runs begin at 2 s
 
 

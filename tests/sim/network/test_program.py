@@ -19,6 +19,7 @@ from precog_sim.network import (
     SimulationError,
     incast,
     run,
+    star,
 )
 from precog_sim.network.congestion import LinkFacts
 from precog_sim.network.program import program
@@ -240,3 +241,23 @@ def test_a_scenario_s_marking_is_a_delay_in_the_slowest_host_s_queue() -> None:
     assert dataclasses.replace(_SMALL, ecn=Ecn(5000, 20_000, 0.2)).mark_us == pytest.approx(1.6)
     classes = Priorities(2, ecn=(Ecn(1000, 2000), Ecn(3000, 5000)))
     assert dataclasses.replace(_SMALL, priorities=classes).mark_us == pytest.approx(0.4)
+
+
+def test_marks_are_not_told_where_an_unmarked_packet_may_have_waited() -> None:
+    """With strict priorities: behind packets of another one."""
+    flows = (dataclasses.replace(_SMALL.flows[0], priority=1), *_SMALL.flows[1:])
+    for schedule, delay in (("strict", 0), ("drr", 1.6)):
+        classes = Priorities(2, schedule=schedule)
+        one = dataclasses.replace(_SMALL, priorities=classes, ecn=Ecn(20_000, 20_000))
+        assert one.mark_us == pytest.approx(1.6)
+        assert dataclasses.replace(one, flows=flows).mark_us == pytest.approx(delay)
+
+
+def test_a_marking_beyond_all_rtts_is_not_told() -> None:
+    """A word of RTTs ends at 16.8 ms; lockstep took no scenario with more."""
+    slow = dataclasses.replace(_SMALL, topology=star(5, gbps=1.0))
+    for size, told in ((2_000_000, 16_000), (3_000_000, 0)):
+        delay = dataclasses.replace(slow, ecn=Ecn(size, size)).mark_us
+        link = LinkFacts(1e6, 1e9, 12_240.0, 1000, whole_bps=False, mark_us=delay)
+        made = Programmed(module="lockstep").setup(link)
+        assert made.parameters["marks"] == told * 1000
