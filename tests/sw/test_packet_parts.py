@@ -18,6 +18,7 @@ from precog_spec.frames.cps import Mode
 from precog_spec.registers.identity import Identity
 from precog_spec.registers.interrupt import causes_of
 from precog_spec.registers.model import RegisterMap
+from precog_spec.registers.packet import ECHOES_FROM
 from precog_spec.registers.parts import lacking
 from precog_spec.registers.precog import build_map
 from precog_spec.registers.reset import resets_of
@@ -135,6 +136,25 @@ def test_without_cnps() -> None:
     assert not [name for name in counters["events"] if name.startswith("cnp_")]
     assert path.destination(3).marks == 1
     path.unbind(1)
+
+
+def test_a_card_of_before_there_were_echoes() -> None:
+    """It would take the bit and do nothing."""
+
+    class Old(Emulator):
+        def read32(self, address: int) -> int:
+            word = super().read32(address)
+            return word - ECHOES_FROM if address == version else word
+
+    old = Old(NicConfig(width=64, qps=4), tick_ps=16000)
+    version = next(b.base for b in old.map.blocks if b.block.name == "PACKET") + 4
+    path = Device(old).packet
+    assert path is not None
+    with pytest.raises(DeviceError, match=r"device echoes no marks: its PACKET block is 2\.0"):
+        path.set_parameters(timeout=7, echo_enabled=1)
+    assert path.parameters()["timeout"] == 0
+    path.set_parameters(timeout=7, echo_enabled=0)
+    assert path.parameters()["timeout"] == 7
 
 
 def test_without_the_icrc_check() -> None:

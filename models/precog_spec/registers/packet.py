@@ -14,6 +14,7 @@ from precog_spec.registers.parts import built
 __all__ = [
     "DESTINATION_CONFIG",
     "DESTINATION_VALUES",
+    "ECHOES_FROM",
     "LOOKUP_CELL",
     "OUTCOME_EVENTS",
     "PACKET_EVENTS",
@@ -29,6 +30,8 @@ __all__ = [
 ]
 
 RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
+
+ECHOES_FROM = 1  #: minor version of PACKET from which on a card echoes marks
 
 #: Why a packet passes unchanged, in the order of their numbers; 0 is none of them.
 _REASONS = (
@@ -395,7 +398,7 @@ def packet_blocks(sizes: object) -> tuple[Block, ...]:
                     (
                         ("fetch", "Copy the row here."),
                         ("apply", "Write the row."),
-                        ("clear", "Forget the QP's echo, arrivals and timed packet."),
+                        ("clear", "Forget the QP's echo, arrivals, mark and timed packet."),
                     ),
                     "a QP",
                 ),
@@ -454,7 +457,7 @@ def _packet(parameters: tuple[Register, ...]) -> Block:
         "PACKET",
         "The packet path: parameters, and the card's time.",
         id=0x30,
-        version=(2, 1),
+        version=(2, ECHOES_FROM),
         registers=(
             *parameters,
             Register(

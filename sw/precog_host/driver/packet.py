@@ -16,6 +16,7 @@ from precog_spec.registers.model import resets
 from precog_spec.registers.packet import (
     DESTINATION_CONFIG,
     DESTINATION_VALUES,
+    ECHOES_FROM,
     LOOKUP_CELL,
     PACKET_PARAMETERS,
     PACKET_QP_CONFIG,
@@ -110,7 +111,8 @@ class PacketDriver(Windows):
             A name is unknown or a value is not one that the device can work with; nothing is
             written then.
         DeviceError
-            The device was built without the part that a parameter is for; nothing is written then.
+            The device was built without the part that a parameter is for, or before it was there;
+            nothing is written then.
         """
         known = self.parameters()
         elsewhere = {field.name for register in PACKET_PARAMETERS for field in register.fields}
@@ -122,6 +124,12 @@ class PacketDriver(Windows):
         if unknown:
             names = ", ".join(known)
             raise ValueError(f"packet parameter {unknown[0]!r} must be one of {names}")
+        major, minor = self.registers.version("PACKET")
+        if values.get("echo_enabled") and minor < ECHOES_FROM:
+            raise DeviceError(
+                f"device echoes no marks: its PACKET block is {major}.{minor}, and does from "
+                f"{major}.{ECHOES_FROM} on: build its gateware anew"
+            )
         wanted = known | values
         CpsConfig(wanted["shim_port"], wanted["max_frame"], bool(wanted["drop_malformed"]))
         words = {}
