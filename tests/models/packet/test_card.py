@@ -9,17 +9,16 @@ import pytest
 from scapy.contrib.roce import cnp as roce_cnp
 
 from precog_models.packet.card import Card, CardConfig, ticks_from_ns
-from precog_models.packet.checksum import ipv4_checksum
 from precog_models.packet.cnp import CnpConfig
 from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.parser import parse
 from precog_spec.contract import Outcome
 from precog_spec.frames.cps import Mode
 from precog_spec.frames.descriptor import Direction
-from precog_spec.frames.headers import BTH, IPV4, Ecn
+from precog_spec.frames.headers import BTH
 from precog_spec.frames.opcodes import CNP
 
-from .frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, SLOT4, packet
+from .frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, SLOT4, packet, with_ce
 
 PSNS = 1 << 24
 
@@ -137,14 +136,6 @@ def test_the_peers_program_hears_the_mark() -> None:
         assert ack is not None
         heard.append(ack.marked)
     assert heard == [False, True, False]
-
-
-def with_ce(frame: bytes) -> bytes:
-    """As a switch marks it."""
-    out, l3 = bytearray(frame), parse(frame, Direction.TX).l3
-    IPV4.put(out, l3, "ecn", Ecn.CE)
-    IPV4.put(out, l3, "checksum", ipv4_checksum(out[l3 : l3 + IPV4.size]))
-    return bytes(out)
 
 
 @pytest.mark.parametrize(
