@@ -187,8 +187,8 @@ PACKET_PARAMETERS: tuple[Register, ...] = (
     ),
     Register(
         "ACK",
-        "Our acknowledgements: their class, for the transport gives them their queue pair's, in "
-        "which they wait behind data, and marks, which it may not echo.",
+        "Our acknowledgements. The transport gives them their queue pair's class, in which they "
+        "wait behind data, and may echo no marks.",
         (
             Field("ack_enabled", 1, RW, "They get the DSCP below."),
             Field(
