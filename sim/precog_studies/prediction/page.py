@@ -40,7 +40,8 @@ _DEFINED = """
 * A cut is never deeper than 2 / 16 of the link; what a receiver that lies can take is the rest.
 * `bulk`: a message of more than 3 MB, 30 bandwidth-delay products, has the law's preset `bulk`. It
   believes a level of 3, so that it starts at a quarter of the link, and the receiver's first word
-  gives back no more than that. A message that lasts so long need not be there first.
+  gives back no more than that; a lower level does not raise it at once. A message that lasts so
+  long need not be there first.
 * `bulk_alone`: such messages start at 25 Gb/s; all run lockstep, and no receiver says N.
 * `prior`: the level of a flow's class, the median in three runs of other seeds. It needs a class
   that the sender knows: a service, a collective.
