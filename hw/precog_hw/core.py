@@ -52,7 +52,7 @@ class Core(wiring.Component):
     """From a sample to its decision, for all queue pairs.
 
     Latency: from a sample's transfer to its prediction
-    ``feature + (predictor - lead) + head``: 8 + 19 + 1 = 28 cycles with 64 lanes, 4 columns, one
+    ``feature + (predictor - lead) + head``: 8 + 17 + 1 = 26 cycles with 64 lanes, 4 columns, one
     input and up to 256 queue pairs; two more where the output is limited. The decision is there
     ``1 + rate`` = 17 cycles after it, and after the rate unit's preparation:
     ``feature + 1 + prepare + rate`` = 8 + 1 + 24 + 16 = 49, and 55 with a window. All that holds if

@@ -1,6 +1,6 @@
 """tanh and sigmoid by one table of 64 segments; golden model `precog_models.predict.activation`."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -10,7 +10,7 @@ from precog_spec.contract import TANH_SEGMENTS, tanh_table
 from ..dsp import FabricMultiplier, Multiplier
 from .pipeline import Delays
 
-__all__ = ["Tanh"]
+__all__ = ["Tanh", "folded"]
 
 _SEGMENT_BITS = (TANH_SEGMENTS - 1).bit_length()
 _SEGMENT_FRAC = 4  # segments are 2**-4 wide
@@ -18,15 +18,22 @@ _BASE_BITS = 15
 _SLOPE_BITS = 11
 
 
+def folded(value: Value) -> Value:
+    """A signed value's sign above its size: the bits below are inverted where it is negative."""
+    sign = value[-1]
+    return Cat(value[:-1] ^ sign.replicate(len(value) - 1), sign)
+
+
 class Tanh(wiring.Component):
     """Hyperbolic tangent, or the logistic function of twice the argument.
 
     ::
 
-        arg ─► |arg| ─► table ─► slope × position ─► ± base ± product ─► t
-                     (1)                        (2)                 (3)
+        arg ─► table ─► slope × position ─► ± base ± product ─► t
+                                       (1)                 (2)
 
-    Latency: 3 cycles, 4 with a fabric multiplier. Throughput: 1 a cycle.
+    Latency: 2 cycles, 3 with the table in block RAM, 4 with a fabric multiplier: both have a
+    register behind the table. Throughput: 1 a cycle.
     Cost: 1 multiplier block (or 120 LUTs) and about 160 LUTs.
 
     Parameters
@@ -46,12 +53,21 @@ class Tanh(wiring.Component):
 
     Members
     -------
-    arg : In(signed(width))
-        The argument.
+    arg : In(width)
+        The argument, `folded`: before the caller's register, so that the table follows that.
     sigmoid : In(1)
         If None is given above.
     t : Out(signed(16)) or Out(unsigned(16))
         H's format; the sigmoid is unsigned with 16 fraction bits, also where the shape says signed.
+
+    Usage
+    -----
+    ::
+
+        m.submodules.table = table = Tanh(26, 11, sigmoid=False, dsp="ecp5")
+        argument = Signal(26)
+        m.d.sync += argument.eq(folded(word[:26]))
+        m.d.comb += table.arg.eq(argument)  # table.t: table.latency cycles later
     """
 
     latency: int
@@ -72,9 +88,9 @@ class Tanh(wiring.Component):
         self._sigmoid = sigmoid
         self._dsp = dsp
         self._fabric, self._block = fabric, block
-        self.latency = 4 if fabric else 3
+        self.latency = 4 if fabric else 3 if block else 2
         super().__init__(
-            {"arg": In(signed(width)), "t": Out(unsigned(16) if sigmoid else signed(16))}
+            {"arg": In(width), "t": Out(unsigned(16) if sigmoid else signed(16))}
             | ({"sigmoid": In(1)} if sigmoid is None else {})
         )
 
@@ -83,12 +99,7 @@ class Tanh(wiring.Component):
         delay = Delays(m)
         bits = self._position_bits
 
-        negative = Signal()
-        size = Signal(len(self.arg) - 1)
-        m.d.comb += [
-            negative.eq(self.arg[-1]),
-            size.eq(self.arg[:-1] ^ negative.replicate(len(size))),
-        ]
+        size, negative = self.arg[:-1], self.arg[-1]
         table = [base | slope << _BASE_BITS for base, slope in tanh_table()]
         segment = size[bits : bits + _SEGMENT_BITS]
         # In block RAM a word is that of the cycle before.
@@ -128,7 +139,7 @@ class Tanh(wiring.Component):
             m.d.sync += [registered[0].eq(slope), registered[1].eq(position)]
             slope, position = registered
             m.submodules.mult = mult = FabricMultiplier(_SLOPE_BITS, bits)
-            product_at: int = mult.latency
+            product_at: int = mult.latency  # counted from the table's register
         elif self._block:
             at = Signal.like(position, reset_less=True)
             m.d.sync += at.eq(position)
@@ -136,15 +147,10 @@ class Tanh(wiring.Component):
             m.submodules.mult = mult = Multiplier(_SLOPE_BITS + 1, bits + 1, dsp=self._dsp)
             product_at = mult.latency
         else:
-            # The block's own registers: a path into the block without them takes 2 ns more.
-            m.submodules.mult = mult = Multiplier(
-                _SLOPE_BITS + 1, bits + 1, dsp=self._dsp, input_register=True
-            )
+            m.submodules.mult = mult = Multiplier(_SLOPE_BITS + 1, bits + 1, dsp=self._dsp)
             product_at = mult.latency - 1
         m.d.comb += [mult.a.eq(slope), mult.b.eq(position)]
-        base_over = Signal(_BASE_BITS, reset_less=True)
-        m.d.sync += base_over.eq(base | over.replicate(_BASE_BITS))
-        base_over = delay(base_over, product_at - 1)
+        base_over = delay(base | over.replicate(_BASE_BITS), product_at)
         over = delay(over, product_at)
         sign = delay(sign, product_at)
 

@@ -12,7 +12,7 @@ from precog_spec.contract import Fmt
 
 from ..activity import ACTIVITY
 from ..dsp import Multiplier
-from .activation import Tanh
+from .activation import Tanh, folded
 from .layouts import GATES, Sizes, load_layout, scrub_ports, slot_layout
 from .memory import block_memory
 from .pipeline import Delays, near
@@ -29,6 +29,7 @@ __all__ = [
     "state_write_layout",
 ]
 
+_SHIFT_SUM = 8  # a sum of a gate has 19 fraction bits, PRE 11
 SHIFT_C = 19  # s has 31 fraction bits, c 12
 SHIFT_TANH = 15  # ... and the argument of the cell's tanh 16
 ALIGN_C = 3
@@ -56,9 +57,9 @@ def state_write_layout(config: NicConfig) -> data.ArrayLayout:
     )
 
 
-def cell_stages(*, fabric_tables: bool) -> tuple[int, int, int]:
+def cell_stages(config: NicConfig, *, fabric_tables: bool) -> tuple[int, int, int]:
     """Cycles from a slot to its gates, to its cell state and to the table's value of that."""
-    table_latency = 4 if fabric_tables else 3
+    table_latency = 4 if fabric_tables else 3 if config.relaxed else 2
     gates = 5 + table_latency
     return gates, gates + 2, gates + 2 + table_latency
 
@@ -87,7 +88,8 @@ class CellPipe(wiring.Component):
     Shifting the weight instead of the sum gives every product the same 19 fraction bits, so that
     the stored partial sum and the rounding bit enter the accumulator as its start value.
 
-    Latency: `latency` = 14 cycles from a group's last slot to its `row` (16 with `fabric_tables`).
+    Latency: `latency` = 12 cycles from a group's last slot to its `row`; 14 with tables in block
+    RAM, 16 with `fabric_tables`.
     Throughput: one slot a cycle; a group needs as many slots as the model has inputs.
     Cost: ``columns`` x (4 input + 5 table + 3 state) multipliers; state memories of
     ``qps * steps * 16 * 80`` bits.
@@ -107,8 +109,8 @@ class CellPipe(wiring.Component):
         There may be a slot in the next cycle.
     flush : In(1)
         Kills `slot` and the slot before it.
-    x : In(signed(16))
-        The input of the slot that was given two cycles ago, in X's format.
+    x : In(ArrayLayout(signed(16), columns))
+        The input of the slot that was given two cycles ago, in X's format, for each column.
     load : In(load_layout)
         Writes into the weight memories.
     scrub, scrubbed : In(scrub_layout), Out(answer_layout)
@@ -135,7 +137,7 @@ class CellPipe(wiring.Component):
         self._config = config
         self._fabric_tables = fabric_tables
         self._block_tables = config.relaxed and not fabric_tables
-        self._gates_at, _, self._tanh_at = cell_stages(fabric_tables=fabric_tables)
+        self._gates_at, _, self._tanh_at = cell_stages(config, fabric_tables=fabric_tables)
         self.latency = self._tanh_at + 1
         slot = slot_layout(config)
         hidden = data.ArrayLayout(signed(Fmt.H.width), config.columns)
@@ -144,7 +146,7 @@ class CellPipe(wiring.Component):
                 "slot": In(slot),
                 "soon": In(1),
                 "flush": In(1),
-                "x": In(signed(Fmt.X.width)),
+                "x": In(data.ArrayLayout(signed(Fmt.X.width), config.columns)),
                 "load": In(load_layout(config)),
                 "state": In(state_write_layout(config)),
                 "early": Out(slot),
@@ -167,8 +169,7 @@ class CellPipe(wiring.Component):
         at.taps = tap(m, self._config, self, ~self.soon, ahead=True)
         products = self._multiply(m, at)
         partials = self._partials(m, at)
-        sums = self._sum(m, at, products, partials)
-        gates = self._gates(m, sums)
+        gates = self._gates(m, self._sum(m, at, products, partials))
         columns = self._config.columns
         for column in range(columns):
             self._element(m, at, column, gates[column::columns])
@@ -239,7 +240,7 @@ class CellPipe(wiring.Component):
                 m.submodules[f"mult_x_{gate}_{column}"] = mult
                 m.d.comb += [
                     mult.a.eq(Cat(Const(0, 7), weight).as_signed() >> shift),
-                    mult.b.eq(self.x),
+                    mult.b.eq(self.x[column]),
                 ]
                 products.append(mult.p)
         return products
@@ -268,14 +269,17 @@ class CellPipe(wiring.Component):
 
     def _sum(
         self, m: Module, at: _Pipe, products: list[Value], partials: list[Value]
-    ) -> list[Value]:
-        """Stages 4 and 5: sums over inputs, from the partial sum or a window's bias on."""
+    ) -> list[Signal]:
+        """Stages 4 and 5: sums over inputs, from the partial sum or a window's bias on.
+
+        What the tables look up is the sum `folded`: its sign is there before the cycle's end.
+        """
         config, sizes = self._config, Sizes(self._config)
         biases = add_biases(m, config, self.load, at.taps, cycle=1)
         if at.taps is not None:
             m.d.comb += self.scrubbed.eq(at.taps.answer())
         m.d.sync += at.zero.eq(at.stages[1].step == 0)
-        sums: list[Value] = []
+        arguments: list[Signal] = []
         for gate in range(GATES):
             for half in range(2):
                 m.d.comb += biases[gate][half].addr.eq(
@@ -293,11 +297,14 @@ class CellPipe(wiring.Component):
                 total = Signal(signed(34), name=f"sum_{row}", reset_less=True)
                 first = Cat(Const(1 << 7, 8), start).as_signed()
                 begins = near(m, f"begins_{row}", at.stages[3].first, dsp=config.dsp)
-                m.d.sync += total.eq(Mux(begins, first, total) + products[row])
-                sums.append(total)
-        return sums
+                new = Signal.like(total, name=f"sum_{row}_new")
+                argument = Signal(len(new) - _SHIFT_SUM, name=f"argument_{row}", reset_less=True)
+                m.d.comb += new.eq(Mux(begins, first, total) + products[row])
+                m.d.sync += [total.eq(new), argument.eq(folded(new[_SHIFT_SUM:]))]
+                arguments.append(argument)
+        return arguments
 
-    def _gates(self, m: Module, sums: list[Value]) -> list[Value]:
+    def _gates(self, m: Module, arguments: list[Signal]) -> list[Value]:
         """Gates: i, f, o are sigmoids (the argument is re-read as half), g is a tanh."""
         config = self._config
         gates = []
@@ -305,7 +312,7 @@ class CellPipe(wiring.Component):
             for column in range(config.columns):
                 table = self._table(26, Fmt.PRE.frac_bits + (name != "g"), sigmoid=name != "g")
                 m.submodules[f"gate_{name}_{column}"] = table
-                m.d.comb += table.arg.eq(sums[gate * config.columns + column][8:].as_signed())
+                m.d.comb += table.arg.eq(arguments[gate * config.columns + column])
                 gates.append(table.t)
         return gates
 
@@ -333,13 +340,16 @@ class CellPipe(wiring.Component):
         m.submodules[f"mult_oh_{column}"] = mult_oh
         m.d.comb += [mult_fc.a.eq(f), mult_fc.b.eq(c), mult_ig.a.eq(i), mult_ig.b.eq(g)]
         s = Signal(signed(SUM_C_BITS), name=f"s_{column}", reset_less=True)
-        m.d.sync += s.eq((mult_fc.p << ALIGN_C) + mult_ig.p)
+        new = Signal.like(s, name=f"s_{column}_new")
+        argument = Signal(SUM_C_BITS - SHIFT_TANH, name=f"tanh_{column}_argument", reset_less=True)
+        m.d.comb += new.eq((mult_fc.p << ALIGN_C) + mult_ig.p)
+        m.d.sync += [s.eq(new), argument.eq(folded(new[SHIFT_TANH:]))]
         # |c| grows by less than one a step, so eight steps fit C without a limit.
         m.d.sync += rounded.eq((s[SHIFT_C - 1 :].as_signed() + 1) >> 1)
         table = self._table(SUM_C_BITS - SHIFT_TANH, 16, sigmoid=False)
         m.submodules[f"tanh_{column}"] = table
         m.d.comb += [
-            table.arg.eq(s[SHIFT_TANH:].as_signed()),
+            table.arg.eq(argument),
             mult_oh.a.eq(at.delay(o, self._tanh_at - self._gates_at)),
             mult_oh.b.eq(table.t),
         ]

@@ -12,7 +12,7 @@ from precog_spec.contract import Fmt
 
 from ..activity import ACTIVITY
 from ..dsp import Multiplier
-from .activation import Tanh
+from .activation import Tanh, folded
 from .cell import ALIGN_C, SHIFT_C, SHIFT_TANH, SUM_C_BITS, state_write_layout
 from .layouts import GATES, Sizes, load_layout, scrub_ports, slot_layout
 from .memory import block_memory
@@ -59,7 +59,7 @@ class SerialCell(wiring.Component):
         they are for `REST` cycles after a unit's last one.
     soon : In(1)
         There may be a slot in the next cycle.
-    x : In(signed(16))
+    x : In(ArrayLayout(signed(16), 1))
         The input of the slot that was given one cycle ago, in X's format.
     load : In(load_layout)
         Writes into the weight memories.
@@ -90,7 +90,7 @@ class SerialCell(wiring.Component):
             {
                 "slot": In(slot),
                 "soon": In(1),
-                "x": In(signed(Fmt.X.width)),
+                "x": In(data.ArrayLayout(signed(Fmt.X.width), config.columns)),
                 "load": In(load_layout(config)),
                 "state": In(state_write_layout(config)),
                 "early": Out(slot),
@@ -138,7 +138,7 @@ class SerialCell(wiring.Component):
             _ARG_FRAC,
             sigmoid=None,
             dsp=self._config.dsp,
-            block=self._config.relaxed,
+            block=True,
         )
         s = Signal(signed(SUM_C_BITS))
         sign = total[-1]
@@ -146,7 +146,7 @@ class SerialCell(wiring.Component):
         ends, is_g = done[_P], gate[_SUM] == _G
         own = Mux(is_g, Cat(half, sign, total[8:]), Cat(half, total[8:], sign))
         m.d.comb += [
-            table.arg.eq(Mux(ends, s[SHIFT_TANH:].as_signed(), own.as_signed())),
+            table.arg.eq(folded(Mux(ends, s[SHIFT_TANH:].as_signed(), own.as_signed()))),
             table.sigmoid.eq(~(ends | is_g)),
         ]
         self._products(m, valid, done, gate, unit, table.t, s)
@@ -174,7 +174,7 @@ class SerialCell(wiring.Component):
             wx.addr.eq(Cat(quad, slot.gate, slot.input, slot.set)),
             shifts.addr.eq(Cat(quad, slot.gate, slot.set)),
             mult.a.eq(Cat(Const(0, 7), weight).as_signed() >> shift),
-            mult.b.eq(self.x),
+            mult.b.eq(self.x[0]),
             biases.addr.eq(Cat(slot.group[sub - 1 :], gate[1], slot.set)),
         ]
         m.submodules.state_p = memory = block_memory(Fmt.PRE.width, sizes.state_rows * GATES)

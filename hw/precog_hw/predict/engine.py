@@ -45,7 +45,7 @@ class LstmEngine(wiring.Component):
                                           └────────────────────────────────────────────┘
 
     Latency: `latency` cycles from a request's transfer to its response, when the QP's context is of
-    the model and nothing is in the way: 23 with one input and output and 4 columns; 19 from `i_x`.
+    the model and nothing is in the way: 21 with one input and output and 4 columns; 17 from `i_x`.
     Each further input adds ``16 / columns`` cycles, a context of another model T runs. With 4 or 8
     lanes 140, and each further input adds 64.
     Throughput: a sample in ``max((T - 1) * 1024 / lanes, T * I * 16 / columns + 2)`` cycles over

@@ -41,6 +41,7 @@ __all__ = [
     "scrub_layout",
     "scrub_ports",
     "slot_layout",
+    "tag_layout",
 ]
 
 GATES = 4
@@ -273,6 +274,18 @@ def slot_layout(config: NicConfig) -> data.StructLayout:
             "last_pass": 1,  # of the sample
             "final": 1,  # the window's last step: its h goes to the head, no state is written
             "outputs": 4,  # O - 1
+        }
+    )
+
+
+def tag_layout(config: NicConfig) -> data.StructLayout:
+    """Whose state a queue pair's rows hold, and how many inputs are kept where."""
+    return data.StructLayout(
+        {
+            "valid": 1,
+            "epoch": EPOCH_BITS,
+            "next": Sizes(config).step_bits,
+            "kept": range(config.steps),
         }
     )
 

@@ -17,7 +17,6 @@ from precog_spec.config import NicConfig
 from precog_spec.contract import MAX_STEPS
 
 from .layouts import (
-    EPOCH_BITS,
     GATES,
     JOBS,
     PASSES,
@@ -26,8 +25,10 @@ from .layouts import (
     model_layout,
     pass_layout,
     slot_layout,
+    tag_layout,
 )
 from .memory import block_memory
+from .pipeline import near
 
 __all__ = ["Sequencer", "request_layout", "response_layout"]
 
@@ -88,7 +89,7 @@ class _Work:
         self.running = Signal()
 
         # Its context.
-        self.tag = Signal(_tag_layout(config))
+        self.tag = Signal(tag_layout(config))
         self.mismatch = Signal()
         self.x_new = Signal(X_VECTOR)
         self.fetching = Signal()
@@ -108,18 +109,6 @@ def _job_layout(config: NicConfig) -> data.StructLayout:
             "mac": 1,  # its run-ahead is not finished
             "rsp": 1,  # its response has not been taken
             "ready": 1,  # its response is complete
-        }
-    )
-
-
-def _tag_layout(config: NicConfig) -> data.StructLayout:
-    """Whose state a queue pair's rows hold, and how many inputs are kept where."""
-    return data.StructLayout(
-        {
-            "valid": 1,
-            "epoch": EPOCH_BITS,
-            "next": Sizes(config).step_bits,
-            "kept": range(config.steps),
         }
     )
 
@@ -148,8 +137,8 @@ class Sequencer(wiring.Component):
         must be valid by then.
     i_reset : In(stream of qp)
         Forget a QP's inputs, before the next request that is not yet started.
-    o_slot : Out(slot_layout), o_flush : Out(1), o_x : Out(signed(16))
-        To the element-wise pipe; the input is that of `Sizes.input_stage`.
+    o_slot : Out(slot_layout), o_flush : Out(1), o_x : Out(ArrayLayout(signed(16), columns))
+        To the element-wise pipe; the input, for each column, is that of `Sizes.input_stage`.
     soon : Out(1)
         A slot may be given in the next cycle.
     o_rsp : Out(stream of response_layout)
@@ -178,7 +167,7 @@ class Sequencer(wiring.Component):
                 "i_reset": In(stream.Signature(config.qp_bits)),
                 "o_slot": Out(slot_layout(config)),
                 "o_flush": Out(1),
-                "o_x": Out(X_VECTOR.elem_shape),
+                "o_x": Out(data.ArrayLayout(X_VECTOR.elem_shape, config.columns)),
                 "soon": Out(1),
                 "o_rsp": Out(stream.Signature(response_layout(config))),
                 "live": Out(1),
@@ -333,16 +322,17 @@ class Sequencer(wiring.Component):
         with m.If(takes):
             m.d.sync += [w.x_new.eq(self.i_x.payload), now.eq(self.i_x.payload)]
         if serial:
-            m.d.comb += self.o_x.eq(Mux(takes, self.i_x.payload[0], now[place_1]))
+            m.d.comb += self.o_x[0].eq(Mux(takes, self.i_x.payload[0], now[place_1]))
             return now
         # Chosen a cycle ahead: before the multipliers there is only a choice of two.
         ahead = Signal(X_VECTOR)
-        chosen = Signal(X_VECTOR.elem_shape, reset_less=True)
-        m.d.comb += [
-            ahead.eq(Mux(takes, self.i_x.payload.as_value(), now.as_value())),
-            self.o_x.eq(Mux(takes, self.i_x.payload[0], chosen)),
-        ]
-        m.d.sync += chosen.eq(ahead[place_1])
+        m.d.comb += ahead.eq(Mux(takes, self.i_x.payload.as_value(), now.as_value()))
+        # Columns lie side by side across the device: each chooses for itself.
+        dsp = self._config.dsp
+        for column in range(self._config.columns):
+            own = near(m, f"takes_{column}", w.check, dsp=dsp)
+            chosen = near(m, f"chosen_{column}", ahead[place_1], dsp=dsp)
+            m.d.comb += self.o_x[column].eq(Mux(own, self.i_x.payload[0], chosen))
         return now
 
     def _context(self, m: Module, w: _Work, x_now: data.View) -> None:
@@ -352,7 +342,7 @@ class Sequencer(wiring.Component):
         keep = config.steps - 1
         depth_bits = Sizes(config).step_bits
         # Contexts: whose state a QP's rows hold, and how many inputs are kept where.
-        m.submodules.tags = tags = block_memory(_tag_layout(config), config.qps)
+        m.submodules.tags = tags = block_memory(tag_layout(config), config.qps)
         put_tag, get_tag = tags.write_port(), tags.read_port()
         m.submodules.history = history = block_memory(
             X_VECTOR, config.qps << Sizes(config).step_bits

@@ -14,6 +14,7 @@ from precog_hw.csr.layouts import DECISION, PARAMETERS
 from precog_hw.dsp import Multiplier
 from precog_hw.measure.reciprocal import Aligner, quotient
 from precog_hw.measure.split import HALF_BITS, SplitMultiplier
+from precog_hw.predict.pipeline import near
 from precog_hw.rate.layouts import TRUSTED_ADVICE, job_layout
 from precog_spec.config import NicConfig
 from precog_spec.contract import (
@@ -242,13 +243,9 @@ class Pid(wiring.Component):
         m.d.sync += [late.eq(value), beyond.eq(late >= at.job.most)]
         with m.If(at.step[2 - 1]):
             m.d.sync += [at.a.eq(aligner.o), at.b.eq(at.job.y)]
-        # Limited in the cycle after the sum, which is long. Right in cycles 5 and 6.
-        ratio, over = Signal(signed(_ERR_BITS), reset_less=True), Signal()
-        m.d.sync += [
-            ratio.eq(quotient(at.wide.high, at.wide.low, minus=Fmt.ERR.one)),
-            over.eq(beyond),
-        ]
-        return Mux(over, Fmt.ERR.max, ratio)[:_ERR_BITS].as_signed()
+        # Limited in its register: the sum is long, and so is what follows.
+        ratio = quotient(at.wide.high, at.wide.low, minus=Fmt.ERR.one)[:_ERR_BITS].as_signed()
+        return near(m, "error", ratio, dsp=self._config.dsp, when=beyond, to=Fmt.ERR.max)
 
     def _terms(self, m: Module, at: _Registers, error: Value) -> None:
         """Cycles 5 to 9: the mean error, and the sum of the proportional and derivative terms."""

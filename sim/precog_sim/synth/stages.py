@@ -14,7 +14,7 @@ from amaranth.sim import Simulator
 
 from precog_hw.core import Core
 from precog_hw.predict.cell import cell_stages
-from precog_hw.predict.layouts import slot_layout
+from precog_hw.predict.layouts import Sizes, slot_layout
 from precog_spec.config import NicConfig
 
 from ..formal.peek import Opened
@@ -26,7 +26,7 @@ __all__ = ["STAGES", "stages"]
 STAGES = (
     "S: weighted sum of the sample and the state",
     "K: deviation over S by a table of chords, rounded",
-    "the last hidden units' slot enters the engine",
+    "the last hidden units take K, in their turn",
     "sums of the gates: weight times K and the stored part",
     "tables of the gates",
     "cell state",
@@ -64,9 +64,9 @@ def stages(config: NicConfig) -> list[int]:
             ctx.set(core_sample.valid, 1)
             last[:] = [0] * len(watches)
             for cycle in range(_LIMIT):
-                for stage, (shown, before) in enumerate(watches):
+                for stage, shown in enumerate(watches):
                     if shown(ctx):
-                        last[stage] = cycle - before
+                        last[stage] = cycle
                 if last[-1]:
                     break
                 await ctx.tick()
@@ -81,11 +81,9 @@ def stages(config: NicConfig) -> list[int]:
     return last
 
 
-def _watches(
-    config: NicConfig, core: Core, inner: Opened
-) -> list[tuple[Callable[[Any], bool], int]]:
-    """Of each stage: whether its result has just come, and how many cycles ago it did."""
-    gates, state, tanh = cell_stages(fabric_tables=config.lanes == 128)
+def _watches(config: NicConfig, core: Core, inner: Opened) -> list[Callable[[Any], bool]]:
+    """For each stage, whether its result has just come."""
+    gates, state, tanh = cell_stages(config, fabric_tables=config.lanes == 128)
 
     def set_(strobe: Signal) -> Callable[[Any], bool]:
         return lambda ctx: bool(ctx.get(strobe))
@@ -94,14 +92,14 @@ def _watches(
         view = data.View(slot_layout(config), inner[f"predictor.engine.cell.slot_{stage}"])
         return lambda ctx: bool(ctx.get(view.valid) and ctx.get(view.final))
 
-    ends = (1, 5, gates, state, tanh, tanh + 1)
+    ends = (Sizes(config).input_stage, 5, gates, state, tanh, tanh + 1)
     return [
-        (_changes(inner["feature.srtt"]), 0),
-        (set_(inner["feature.o__valid"]), 0),
-        *((slot(stage), 1 if stage == 1 else 0) for stage in ends),
-        (set_(inner["predictor.engine.head.done"]), 0),
-        (set_(inner["predictor.o_rsp__valid"]), 0),
-        (set_(inner["head.o__valid"]), 0),
+        _changes(inner["feature.srtt"]),
+        set_(inner["feature.o__valid"]),
+        *(slot(stage) for stage in ends),
+        set_(inner["predictor.engine.head.done"]),
+        set_(inner["predictor.o_rsp__valid"]),
+        set_(inner["head.o__valid"]),
     ]
 
 
