@@ -86,7 +86,7 @@ BOARDS: dict[str, Board] = {
         1,
         2000,
         0,
-        seed=2,  # the fastest of three
+        seed=3,  # seed 2 is not routed after 320 rounds
     ),
 }
 
