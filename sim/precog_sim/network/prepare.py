@@ -82,9 +82,10 @@ class Prepared:
 
 def link_facts(scenario: Scenario, *, whole_bps: bool) -> LinkFacts:
     """What laws are told of the network; the base RTT is the one that cards believe."""
+    sources = {flow.src for flow in scenario.flows}
     return LinkFacts(
         min_bps=scenario.min_gbps * 1e9,
-        max_bps=float(_line_rates(scenario).max()),
+        max_bps=max(scenario.topology.host_link(host).gbps for host in sources) * 1e9,
         base_rtt_ns=round(scenario.base_rtt_us * 1e3 + scenario.hearing.base_error_ns, 3),
         payload=scenario.payload,
         whole_bps=whole_bps,
@@ -111,7 +112,7 @@ def prepare(
     """
     topology = scenario.topology
     flows = len(scenario.flows)
-    top = _line_rates(scenario)
+    top = np.array([topology.host_link(flow.src).gbps * 1e9 for flow in scenario.flows])
     link = link_facts(scenario, whole_bps=ns3)
     parts, of = cc.parts(flows)
     setups = [part.setup(link) for part in parts]
@@ -185,12 +186,6 @@ def prepare(
         packets=rows.packets,
         net=net,
     )
-
-
-def _line_rates(scenario: Scenario) -> NDArray[np.float64]:
-    """Of each flow's host, bit/s."""
-    links = (scenario.topology.host_link(flow.src) for flow in scenario.flows)
-    return np.array([link.gbps * 1e9 for link in links])
 
 
 def _checked(scenario: Scenario, setups: list[LawSetup], laws: Laws) -> tuple[BufferRule, ...]:
