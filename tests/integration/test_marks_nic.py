@@ -10,11 +10,12 @@ from precog_models.laws.compiler.compile import compile_law
 from precog_models.laws.compiler.load import load
 from precog_models.packet.card import CardConfig
 from precog_models.packet.cps_state import CpsConfig
+from precog_sim.backtoback.frames import with_ce
 from precog_sim.rtl.card_pair import CardPair
 from precog_spec.contract import DECISION_FIELDS
 from precog_spec.law_fields import ACK_FIELDS
 
-from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, packet, with_ce
+from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, packet
 from .packet_bench import TICK_PS, Pair, open_pair
 from .test_card import SLOTS, check
 from .test_law_packet_nic import CONFIG, answer, arm, heard_alike

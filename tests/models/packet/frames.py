@@ -56,14 +56,6 @@ def packet(
     return raw(layers / transport).ljust(MIN_FRAME, b"\0")
 
 
-def with_ce(frame: bytes) -> bytes:
-    """An IPv4 packet without tags as a switch marks it."""
-    ip = IP(frame[14:34])
-    ip.tos |= 3
-    del ip.chksum
-    return frame[:14] + raw(ip) + frame[34:]
-
-
 def synthetic(rng: random.Random) -> dict[str, bytes]:
     """Packets to the wire that carry a shim in mode S."""
     big = rng.randbytes

@@ -12,13 +12,14 @@ from precog_models.packet.card import Card, CardConfig, ticks_from_ns
 from precog_models.packet.cnp import CnpConfig
 from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.parser import parse
+from precog_sim.backtoback.frames import with_ce
 from precog_spec.contract import Outcome
 from precog_spec.frames.cps import Mode
 from precog_spec.frames.descriptor import Direction
 from precog_spec.frames.headers import BTH
 from precog_spec.frames.opcodes import CNP
 
-from .frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, SLOT4, packet, with_ce
+from .frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, SLOT4, packet
 
 PSNS = 1 << 24
 
