@@ -10,7 +10,7 @@ from precog_spec.contract import TANH_SEGMENTS, tanh_table
 from ..dsp import FabricMultiplier, Multiplier
 from .pipeline import Delays
 
-__all__ = ["Tanh", "folded"]
+__all__ = ["Tanh", "folded", "table_latency"]
 
 _SEGMENT_BITS = (TANH_SEGMENTS - 1).bit_length()
 _SEGMENT_FRAC = 4  # segments are 2**-4 wide
@@ -22,6 +22,11 @@ def folded(value: Value) -> Value:
     """A signed value's sign above its size: the bits below are inverted where it is negative."""
     sign = value[-1]
     return Cat(value[:-1] ^ sign.replicate(len(value) - 1), sign)
+
+
+def table_latency(*, fabric: bool, block: bool) -> int:
+    """Cycles of a `Tanh` from its argument to its value."""
+    return 4 if fabric else 3 if block else 2
 
 
 class Tanh(wiring.Component):
@@ -88,7 +93,7 @@ class Tanh(wiring.Component):
         self._sigmoid = sigmoid
         self._dsp = dsp
         self._fabric, self._block = fabric, block
-        self.latency = 4 if fabric else 3 if block else 2
+        self.latency = table_latency(fabric=fabric, block=block)
         super().__init__(
             {"arg": In(width), "t": Out(unsigned(16) if sigmoid else signed(16))}
             | ({"sigmoid": In(1)} if sigmoid is None else {})

@@ -12,7 +12,7 @@ from precog_spec.contract import Fmt
 
 from ..activity import ACTIVITY
 from ..dsp import Multiplier
-from .activation import Tanh, folded
+from .activation import Tanh, folded, table_latency
 from .layouts import GATES, Sizes, load_layout, scrub_ports, slot_layout
 from .memory import block_memory
 from .pipeline import Delays, near
@@ -59,9 +59,9 @@ def state_write_layout(config: NicConfig) -> data.ArrayLayout:
 
 def cell_stages(config: NicConfig, *, fabric_tables: bool) -> tuple[int, int, int]:
     """Cycles from a slot to its gates, to its cell state and to the table's value of that."""
-    table_latency = 4 if fabric_tables else 3 if config.relaxed else 2
-    gates = 5 + table_latency
-    return gates, gates + 2, gates + 2 + table_latency
+    table = table_latency(fabric=fabric_tables, block=config.relaxed)
+    gates = 5 + table
+    return gates, gates + 2, gates + 2 + table
 
 
 class _Pipe:
