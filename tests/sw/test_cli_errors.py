@@ -26,6 +26,7 @@ from .support import random_image
             "parameter 'timeout=1e3' must be <name>=<whole number>",
         ),
         (("packet", "param", "set", "a=1", "a=2"), "parameter a must be given once"),
+        (("packet", "param", "set", "self=1"), "packet parameter 'self' must be one of"),
         (("packet", "destination", "show", "256"), r"destination must be in 0\.\.255, not 256"),
         (
             ("packet", "binding", "add", "0", "host", "--remote-qp", "1", "--local-qp", "2"),

@@ -99,6 +99,7 @@ def test_trace(run: Run) -> None:
         (("check", "none"), "law must be a file that ends in .py, or dcqcn, fixed"),
         (("check", "none.py"), "law none.py must be a readable text file"),
         (("trace", "timely", "foo=1"), "event word must be one of kind, now, rtt"),
+        (("trace", "timely", "kind=1"), "word kind must be left out: --event says it"),
         (("trace", "timely", "rtt=-1"), "rtt must be in 0..16777215, not -1"),
         (("trace", "timely", "mean=1e30"), "mean must be in -68719476736..68719476735, not"),
         (

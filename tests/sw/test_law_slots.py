@@ -55,6 +55,10 @@ def test_a_compiled_program_needs_its_parameters(run: Run, tmp_path: Path) -> No
     [
         (("law", "load", "lockstep", "--slot", "8"), "law slot must be in 0..7, not 8"),
         (("law", "load", "lockstep", "gain=1"), "parameter must be one of"),
+        # Words that are arguments of functions are names as any other.
+        (("law", "load", "lockstep", "self=1"), "parameter must be one of"),
+        (("law", "load", "lockstep", "preset=1"), "parameter must be one of"),
+        (("law", "load", "lockstep", "tick_ps=1"), "parameter must be one of"),
         (("law", "load", "nothing"), "nothing"),
         (("law", "del", "3"), "law slot 3 must have a program: precog law list shows them"),
         (("law", "set", "--budget", "1024"), "budget must be in 1..1023, not 1024"),

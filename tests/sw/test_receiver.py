@@ -172,6 +172,10 @@ def test_commands(run: Run) -> None:
         ),
         (("qp", "receiver", "show", "4", *device), "QP must be in 0..3, not 4"),
         (
+            ("cc", "receiver", "set", "self=1", *device),
+            "parameter 'self' must be one of high, ",
+        ),
+        (
             ("cc", "receiver", "set", "high=x", *device),
             "parameter 'high=x' must be <name>=<number>",
         ),

@@ -207,6 +207,8 @@ def trace(
     given = {name: int(value) for name, value in parameters_given(words or []).items()}
     fields = {one.name: one.format for one in made.law.state}
     told = {name: value for name, value in given.items() if name not in fields}
+    if "kind" in told:
+        raise ValueError("word kind must be left out: --event says it")
     for name in given.keys() & fields.keys():
         form = fields[name]
         if not form.min <= given[name] <= form.max:

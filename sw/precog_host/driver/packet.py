@@ -102,7 +102,7 @@ class PacketDriver(Windows):
             for name, value in self.registers.fields("PACKET", register.name).items()
         }
 
-    def set_parameters(self, **values: int) -> None:
+    def set_parameters(self, /, **values: int) -> None:
         """Set some parameters.
 
         Raises

@@ -99,7 +99,7 @@ class ReceiverDriver(Windows):
             for name, (register, field) in _parameters().items()
         }
 
-    def set_parameters(self, **values: float) -> None:
+    def set_parameters(self, /, **values: float) -> None:
         """Change some of them, by the names that `parameters` shows.
 
         Raises

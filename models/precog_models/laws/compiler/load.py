@@ -60,7 +60,9 @@ class Law:
     events: Mapping[str, FunctionType]
     meaning: str
 
-    def integers(self, preset: str, tick_ps: int, **changes: float) -> dict[str, int | list[int]]:
+    def integers(
+        self, preset: str, tick_ps: int, /, **changes: float
+    ) -> dict[str, int | list[int]]:
         """Parameters of a preset with some changes; "default" is the preset without any values.
 
         Raises
