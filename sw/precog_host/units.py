@@ -43,7 +43,8 @@ def from_real(field: Field, value: float, tick_ps: int) -> int:
     ------
     ValueError
         `value` is not a number or does not fit the field, or it is a time or a rate that is not 0
-        but would become 0, which says "never" or "off" in many a register.
+        but would become 0, which says "never" or "off" in many a register. A count that is no
+        whole number is refused, too: what is rounded is not what was asked for.
     """
     lsb = _lsb(field, tick_ps)
     if math.isfinite(value):
@@ -51,6 +52,8 @@ def from_real(field: Field, value: float, tick_ps: int) -> int:
         if value > 0 and integer == 0 and field.unit in _SUFFIXES:
             least = f"{float(lsb):g}"
             raise ValueError(f"{real_name(field)} must be 0 or at least {least}, not {value!r}")
+        if lsb == 1 and field.unit not in _SUFFIXES and integer != value:
+            raise ValueError(f"{real_name(field)} must be a whole number, not {value!r}")
         if field.min <= integer <= field.max:
             return integer
     low, high = (f"{float(bound * lsb):g}" for bound in (field.min, field.max))

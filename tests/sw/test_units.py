@@ -43,4 +43,10 @@ def test_what_would_become_nothing_is_refused() -> None:
     assert from_real(period, 0.002, 4000) == 1
     with pytest.raises(ValueError, match=r"period_us must be 0 or at least 0\.004, not 0\.001"):
         from_real(period, 0.001, 4000)
-    assert from_real(GAIN, 1e-6, 1000) == 0  # a gain is rounded, as every number is
+    assert from_real(GAIN, 1e-6, 1000) == 0  # a gain is rounded, as every real number is
+
+
+@pytest.mark.parametrize("value", [1.5, 1e-9, 254.999])
+def test_a_count_is_a_whole_number(value: float) -> None:
+    with pytest.raises(ValueError, match=f"count must be a whole number, not {value!r}"):
+        from_real(COUNT, value, 1000)
