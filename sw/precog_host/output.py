@@ -4,7 +4,7 @@ import dataclasses
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, TypeAlias
 
@@ -26,6 +26,7 @@ __all__ = [
     "refuse_ignored",
     "require_one",
     "table",
+    "whole_numbers",
 ]
 
 #: Said where queue pairs would be shown.
@@ -114,6 +115,20 @@ def parameters_given(texts: Sequence[str]) -> dict[str, float]:
         except ValueError:
             raise ValueError(f"parameter {text!r} must be <name>=<number>") from None
     return values
+
+
+def whole_numbers(values: Mapping[str, float]) -> dict[str, int]:
+    """What `parameters_given` found, where only whole numbers have a meaning.
+
+    Raises
+    ------
+    ValueError
+        A value is none, or not finite.
+    """
+    for name, value in values.items():
+        if not float(value).is_integer():
+            raise ValueError(f"{name} must be a whole number, not {value!r}")
+    return {name: int(value) for name, value in values.items()}
 
 
 def refuse_ignored(context: typer.Context, *parameters: str, why: str) -> None:

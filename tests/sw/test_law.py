@@ -1,13 +1,19 @@
 """``precog law``: what it prints is what the compiler and the interpreter say."""
 
 import json
+import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from tests.command_line import Ran, Run, ran
 
-from precog_models.laws.compiler.load import law_names
+from precog_models.laws.compiler.compile import compile_law
+from precog_models.laws.compiler.load import law_names, load
+from precog_models.rate.engine.image import image_name, image_of
 from precog_models.rate.engine.page import page
 from precog_models.rate.engine.program import Program
 from precog_spec.engine.isa import THREADS
@@ -49,6 +55,46 @@ def test_a_program_that_was_changed(
     assert old in text
     with pytest.raises(ValueError, match=message):
         Program.read(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"code": (1 << 32,)}, "program's word 0 must have 32 bits, not be 4294967296"),
+        ({"entries": {}}, "program must have an entry: one of on_ack"),
+        ({"entries": {"on_none": 0}}, "program must have 1024 words at most and entries of event"),
+        ({"state": ("a",) * 15}, "program must have 14 fields of state at most, not 15"),
+        ({"parameters": {"a": (511, 2)}}, "'a' must have words within 0..511, not 2 from 511 on"),
+        ({"parameters": {"a": (-1, 1)}}, "'a' must have words within 0..511, not 1 from -1 on"),
+        ({"parameters": {"a": (0, 0)}}, "'a' must have words within 0..511, not 0 from 0 on"),
+        ({"fixed": {512: 0}}, "fixed word must have 48 bits and a place in 0..511, not be 0 at"),
+        ({"fixed": {-1: 0}}, "fixed word must have 48 bits and a place in 0..511, not be 0 at -1"),
+        ({"fixed": {0: 1 << 47}}, "fixed word must have 48 bits and a place in 0..511, not be 1"),
+    ],
+)
+def test_a_foreign_program_that_no_image_holds(change: dict[str, Any], message: str) -> None:
+    """Whoever writes a file writes its CRC, too."""
+    made = compile_law(load("fixed")).program
+    assert Program.read(made.text().encode()) == made
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Program.read(replace(made, **change).text())
+
+
+@pytest.mark.parametrize("raw", [b"\xff\xfe\0", b"", b"[" * 100_000, b'{"code": [Infinity]}'])
+def test_a_file_that_is_no_program(raw: bytes) -> None:
+    with pytest.raises(ValueError, match="program must be a file of `precog law compile`"):
+        Program.read(raw)
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "\x1b[2J", "l" * 17])
+def test_a_name_that_no_image_holds(name: str) -> None:
+    made = compile_law(load("fixed"))
+    with pytest.raises(ValueError, match="name must have 1 to 16 ASCII characters that can be p"):
+        image_of(replace(made.program, name=name), made.law.integers("default", 1000))
+
+
+def test_a_name_in_a_bank_steers_no_terminal() -> None:
+    assert image_name(np.frombuffer(b"a\0\x1b[2J\xff\0", dtype="<u4").tolist()) == "a??[2J?"
 
 
 def test_check(run: Run) -> None:
@@ -100,6 +146,9 @@ def test_trace(run: Run) -> None:
         (("check", "none.py"), "law none.py must be a readable text file"),
         (("trace", "timely", "foo=1"), "event word must be one of kind, now, rtt"),
         (("trace", "timely", "kind=1"), "word kind must be left out: --event says it"),
+        (("trace", "timely", "rtt=1.5"), "rtt must be a whole number, not 1.5"),
+        (("trace", "timely", "rtt=nan"), "rtt must be a whole number, not nan"),
+        (("trace", "timely", "rtt=1e999"), "rtt must be a whole number, not inf"),
         (("trace", "timely", "rtt=-1"), "rtt must be in 0..16777215, not -1"),
         (("trace", "timely", "mean=1e30"), "mean must be in -68719476736..68719476735, not"),
         (

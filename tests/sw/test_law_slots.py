@@ -7,6 +7,8 @@ import pytest
 from tests.command_line import Ran, Run, ran
 from tests.sw.support import keep_emulator
 
+from precog_models.rate.engine.program import Program
+
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
@@ -51,6 +53,25 @@ def test_a_compiled_program_needs_its_parameters(run: Run, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("1.5", "ai must be a whole number, not 1.5"),
+        ("nan", "ai must be a whole number, not nan"),
+        ("1e999", "ai must be a whole number, not inf"),
+        ("1e15", "ai must be in -140737488355328..140737488355327, not 1000000000000000"),
+    ],
+)
+def test_a_compiled_program_takes_words(run: Run, tmp_path: Path, value: str, message: str) -> None:
+    path = tmp_path / "timely.law"
+    assert run("law", "compile", "timely", "-o", str(path))[0] == 0
+    names = Program.read(path.read_text()).parameters
+    status, out, err = run("law", "load", str(path), *(f"{name}={value}" for name in names))
+    assert (status, out) == (2, "")
+    # Parameters are in the program's order.
+    assert message.replace("ai", next(iter(names)), 1) in err
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("law", "load", "lockstep", "--slot", "8"), "law slot must be in 0..7, not 8"),
@@ -62,7 +83,11 @@ def test_a_compiled_program_needs_its_parameters(run: Run, tmp_path: Path) -> No
         (("law", "load", "nothing"), "nothing"),
         (("law", "del", "3"), "law slot 3 must have a program: precog law list shows them"),
         (("law", "set", "--budget", "1024"), "budget must be in 1..1023, not 1024"),
-        (("law", "set", "--timer-us", "-1"), "timer must be in 0..16777215, not -1000"),
+        (("law", "set", "--timer-us", "-1"), "timer_us must be in 0..16777.2, not -1.0"),
+        (("law", "set", "--timer-us", "nan"), "timer_us must be in 0..16777.2, not nan"),
+        (("law", "set", "--timer-us", "1e999"), "timer_us must be in 0..16777.2, not inf"),
+        (("law", "set", "--timer-us", "1e-9"), "timer_us must be 0 or at least 0.001, not 1e-09"),
+        (("law", "set", "--threshold-us", "0"), "threshold must be in 1..16777215 ticks, not 0"),
         (("cc", "algo", "set", "lockstep", "--qp", "0"), "load others with precog law load"),
         (
             ("cc", "algo", "set", "law:5", "--qp", "0"),

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from precog_host.output import JsonOption, emit, group, parameters_given, table
+from precog_host.output import (
+    JsonOption,
+    emit,
+    group,
+    parameters_given,
+    table,
+    whole_numbers,
+)
 
 from . import law_slots
 
@@ -204,7 +211,7 @@ def trace(
         raise ValueError(f"event must be one that {made.law.name} hears, {known}, not {event!r}")
     core = Core(made.program, made.law.integers(preset, tick_ps))
     names = [name for name, _ in ROW_OUTPUTS] + list(made.program.state)
-    given = {name: int(value) for name, value in parameters_given(words or []).items()}
+    given = whole_numbers(parameters_given(words or []))
     fields = {one.name: one.format for one in made.law.state}
     told = {name: value for name, value in given.items() if name not in fields}
     if "kind" in told:

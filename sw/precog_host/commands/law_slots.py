@@ -14,7 +14,9 @@ from precog_host.output import (
     parameters_given,
     require_one,
     table,
+    whole_numbers,
 )
+from precog_host.units import from_real
 
 from .parts import open_part
 
@@ -48,10 +50,10 @@ def _program(
     if path.suffix == ".py" or not path.is_file():
         made = compile_law(load_law(law))
         return made.program, made.law.integers(preset, tick_ps, **given)
-    program = Program.read(read_at_most(path, FOREIGN_BYTES).decode())
+    program = Program.read(read_at_most(path, FOREIGN_BYTES))
     if preset != "default":
         raise ValueError("preset must be left out with a compiled program: give name=integer")
-    return program, {name: int(value) for name, value in given.items()}
+    return program, dict(whole_numbers(given))
 
 
 def load(
@@ -99,8 +101,12 @@ def set_(
     require_one(budget=budget, threshold_us=threshold_us, timer_us=timer_us)
     with _engine(device) as (opened, engine):
         threshold, timer = (
-            None if given is None else round(given * 1e6 / opened.tick_ps)
-            for given in (threshold_us, timer_us)
+            None
+            if given is None
+            else from_real(
+                opened.registers.register("LAW", name.upper()).field(name), given, opened.tick_ps
+            )
+            for name, given in (("threshold", threshold_us), ("timer", timer_us))
         )
         engine.configure(budget=budget, threshold_ticks=threshold, timer_ticks=timer)
         state = engine.state()

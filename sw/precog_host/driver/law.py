@@ -249,7 +249,8 @@ class LawDriver:
             least = 0 if name == "timer" else 1
             most = (1 << self._registers.register("LAW", register).field(name).bits) - 1
             if value is not None and not least <= value <= most:
-                raise ValueError(f"{name} must be in {least}..{most}, not {value!r}")
+                unit = "" if name == "budget" else " ticks"
+                raise ValueError(f"{name} must be in {least}..{most}{unit}, not {value!r}")
         for register, name, value in wanted:
             if value is not None:
                 self._registers.write_fields("LAW", register, **{name: value})

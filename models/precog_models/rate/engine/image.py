@@ -45,9 +45,11 @@ def image_of(program: Program, values: Mapping[str, int | Sequence[int]]) -> Int
     """
     verify(program.instructions(), program.entries.values())
     name = program.name.encode()
-    if not program.name.isascii() or len(name) > 4 * NAME_WORDS:
+    printed = program.name.isascii() and program.name.isprintable()
+    if not printed or not 0 < len(name) <= 4 * NAME_WORDS:
         raise ValueError(
-            f"law's name must have {4 * NAME_WORDS} ASCII characters at most, not {program.name!r}"
+            f"law's name must have 1 to {4 * NAME_WORDS} ASCII characters that can be printed, "
+            f"not be {program.name!r}"
         )
     words = np.zeros(IMAGE_WORDS, dtype=np.int64)
     words[:2] = FORMAT, LAW_CONTRACT
@@ -68,9 +70,10 @@ def image_of(program: Program, values: Mapping[str, int | Sequence[int]]) -> Int
 
 
 def image_name(words: Sequence[int]) -> str:
-    """The name in a header's words; "?" for what is no ASCII."""
+    """The name in a header's words; "?" for what is no ASCII or steers a terminal."""
     raw = np.array(words, dtype="<u4").tobytes().rstrip(b"\0")
-    return raw.decode("ascii", errors="replace").replace("�", "?")
+    text = raw.decode("ascii", errors="replace")
+    return "".join(c if c.isascii() and c.isprintable() else "?" for c in text)
 
 
 def judged(words: Ints, crc: int) -> LoadStatus:

@@ -5,12 +5,14 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from precog_spec.engine.events import EVENTS
-from precog_spec.engine.isa import CODE_WORDS, SLOT_WORDS, Instruction
+from precog_spec.engine.events import EVENTS, ROW_OUTPUTS
+from precog_spec.engine.isa import CODE_WORDS, ROW_WORDS, SLOT_WORDS, WORD, Instruction
 
 __all__ = ["Program"]
 
 _FORMAT = "precog-law-1"
+_STATE_MOST = ROW_WORDS - len(ROW_OUTPUTS)
+_WORDS = range(-(1 << WORD - 1), 1 << WORD - 1)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Program:
         Raises
         ------
         ValueError
-            A parameter is missing or unknown, or a table has another length.
+            A parameter is missing or unknown, a table has another length, or a number is no word.
         """
         if values.keys() != self.parameters.keys():
             names = ", ".join(self.parameters) or "none"
@@ -87,6 +89,9 @@ class Program:
             table = [value] if isinstance(value, int) else list(value)
             if len(table) != length:
                 raise ValueError(f"table {name} must have {length} words, not {len(table)}")
+            for number in table:
+                if number not in _WORDS:
+                    raise ValueError(f"{name} must be in {_WORDS[0]}..{_WORDS[-1]}, not {number}")
             words[place : place + length] = table
         return words
 
@@ -102,7 +107,7 @@ class Program:
         return json.dumps(body, sort_keys=True) + "\n"
 
     @classmethod
-    def read(cls, text: str) -> "Program":
+    def read(cls, text: str | bytes) -> "Program":
         """The program of a file.
 
         Raises
@@ -128,10 +133,38 @@ class Program:
                 turns={str(name): int(turns) for name, turns in body["turns"].items()},
             )
             crc = int(body["crc"])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (
+            *(ValueError, OverflowError, KeyError, TypeError),
+            *(AttributeError, RecursionError),
+        ) as error:
             raise ValueError(f"program must be a file of `precog law compile`: {error}") from error
         if crc != program.crc:
             raise ValueError(f"program's CRC must be {program.crc:#010x}, not {crc:#010x}")
-        if not program.entries.keys() <= set(EVENTS) or len(program.code) > CODE_WORDS:
-            raise ValueError(f"program must have {CODE_WORDS} words at most and entries of events")
+        program._check()
         return program
+
+    def _check(self) -> None:
+        """Refuse numbers that have no place in an image."""
+        if not self.entries.keys() <= set(EVENTS) or len(self.code) > CODE_WORDS:
+            raise ValueError(f"program must have {CODE_WORDS} words at most and entries of events")
+        if not self.entries:
+            raise ValueError(f"program must have an entry: one of {', '.join(EVENTS)}")
+        for here, word in enumerate(self.code):
+            if not 0 <= word < 1 << 32:
+                raise ValueError(f"program's word {here} must have 32 bits, not be {word}")
+        if len(self.state) > _STATE_MOST:
+            raise ValueError(
+                f"program must have {_STATE_MOST} fields of state at most, not {len(self.state)}"
+            )
+        for name, (place, words) in self.parameters.items():
+            if not (0 <= place < place + words <= SLOT_WORDS):
+                raise ValueError(
+                    f"parameter {name!r} must have words within 0..{SLOT_WORDS - 1}, not {words} "
+                    f"from {place} on"
+                )
+        for place, word in self.fixed.items():
+            if not 0 <= place < SLOT_WORDS or word not in _WORDS:
+                raise ValueError(
+                    f"fixed word must have {WORD} bits and a place in 0..{SLOT_WORDS - 1}, not be "
+                    f"{word} at {place}"
+                )
