@@ -11,8 +11,10 @@ from tests.command_line import Ran, ran
 
 from precog_host import pairs
 from precog_host.device import Device
+from precog_host.emulator.opening import open_emulator
 from precog_host.rdma_follow import Follower
 from precog_host.rdma_list import RdmaQp, read_list
+from precog_host.transport import DeviceError
 
 _PACKETS = "emu:qps=8,width=64"
 _LISTS = Path(__file__).parent / "rdma/follow.jsonl"  # of a guest while ib_write_bw -q 2 ran
@@ -97,6 +99,47 @@ def test_what_an_operator_took_away_comes_back() -> None:
         assert [one.qp.lqpn for one in change.added] == [5]
         pairs.remove(device, [0])
         assert follower.update((), remote=PEER).released == ()
+
+
+@pytest.mark.parametrize(
+    "parts", ["", ",cnps=0"]
+)  # the latter: rows do not say if slots are in use
+def test_what_another_program_did_is_seen(parts: str) -> None:
+    """Two programs share the device: the operator's gives a slot to another connection."""
+    emulator = open_emulator(f"width=64,qps=8{parts}")
+    ours, theirs = Device(emulator), Device(emulator)
+    follower = Follower(ours)
+    follower.update(made((5, 6), (7, 8)), remote=PEER)
+    assert bound(theirs) == [(0, 5, 6), (1, 7, 8)]
+    pairs.remove(theirs, [1])
+    pairs.add(theirs, [1])
+    assert theirs.packet is not None
+    theirs.packet.bind(1, "10.0.0.9", remote_qp=70, local_qp=71)
+    change = follower.update(made((5, 6), (7, 8)), remote=PEER)
+    assert [one.slot for one in change.added] == [2]
+    assert [one.slot for one in follower.release()] == [0, 2]
+    assert bound(Device(emulator)) == [(1, 71, 70)]
+    assert ours.qp(1).status().enable
+    theirs.packet.unbind(1)
+    theirs.packet.bind(1, "10.0.0.9", remote_qp=70, local_qp=72)  # no row says that
+    assert ours.packet is not None
+    assert [one.local_qp for one in ours.packet.bindings()] == [72]
+
+
+def test_a_table_that_was_half_written_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Device.open(_PACKETS) as device:
+        assert device.packet is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(device.packet, "_apply_row", lost)
+            with pytest.raises(DeviceError, match="link"):
+                device.packet.bind(0, PEER, remote_qp=6, local_qp=5)
+        assert bound(device) == []
+        device.packet.bind(0, PEER, remote_qp=6, local_qp=5)
+        assert bound(device) == [(0, 5, 6)]
+
+
+def lost(*_: object, **__: object) -> None:
+    raise DeviceError("link was lost")
 
 
 def test_a_device_without_packets() -> None:

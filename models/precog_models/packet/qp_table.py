@@ -97,6 +97,10 @@ class QpTable:
         """Key and slot in a cell, None if it is free."""
         return self._cells.get((way, row))
 
+    def cells(self) -> dict[tuple[int, int], tuple[Key, int]]:
+        """Key and slot by way and row, of cells that are not free."""
+        return dict(self._cells)
+
     def entries(self) -> list[tuple[Key, int]]:
         """Every key and its slot, once also while it is being moved."""
         return sorted(set(self._cells.values()))

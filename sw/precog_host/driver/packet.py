@@ -1,6 +1,7 @@
 """The packet path of a device in real units: queue pairs' keys, scores, destinations, counters."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -203,10 +204,11 @@ class PacketDriver(Windows):
             slot, peer, remote_qp, local_qp, mode, destination, score, score_source, mtu
         )
         row = self._planned_row(wanted)
-        writes = self.table().add(slot, _packed(peer), remote_qp, local_qp)
-        # The row first: a packet that finds its slot finds what the slot is to do.
-        self._apply_row(slot, row, clear=True)
-        self._write_cells(writes)
+        with self._changing() as table:
+            writes = table.add(slot, _packed(peer), remote_qp, local_qp)
+            # The row first: a packet that finds its slot finds what the slot is to do.
+            self._apply_row(slot, row, clear=True)
+            self._write_cells(writes)
 
     def check_bindings(self, wanted: Iterable[Binding]) -> None:
         """Refuse what `bind` could not bind, one after the other; nothing is written.
@@ -255,11 +257,14 @@ class PacketDriver(Windows):
             The slot does not exist.
         """
         self._check_slot(slot)
-        self._write_cells(self.table().remove(slot))
-        self._apply_row(slot, resets(self._row), clear=True)
+        with self._changing() as table:
+            self._write_cells(table.remove(slot))
+            self._apply_row(slot, resets(self._row), clear=True)
 
     def bindings(self) -> list[Binding]:
-        """All slots that are in use."""
+        """All slots that are in use, as other programs have left them."""
+        if self._table is not None and not self._is_as_read(self._table):
+            self._table = None
         table = self.table()
         keys: dict[int, dict[Direction, Key]] = {}
         for key, slot in table.entries():
@@ -305,7 +310,10 @@ class PacketDriver(Windows):
         self._apply_row(slot, row | carried)
 
     def table(self) -> QpTable:
-        """The QP table, read from the device when it is first asked for."""
+        """The QP table, read from the device when it is first asked for.
+
+        What other programs have written since shows in `bindings`, which looks.
+        """
         if self._table is None:
             table = QpTable(self.slots)
             for way in range(WAYS):
@@ -318,6 +326,29 @@ class PacketDriver(Windows):
                     table.remote_qp[slot] = key.qpn
             self._table = table
         return self._table
+
+    @contextmanager
+    def _changing(self) -> Iterator[QpTable]:
+        """The QP table, to be changed here and in the device; after a fault it is read anew."""
+        table = self.table()
+        self._table = None
+        yield table
+        self._table = table
+
+    def _is_as_read(self, table: QpTable) -> bool:
+        """Whether the device still has the table's keys, and no slot of another program.
+
+        A key is looked at where it was, and each slot's row says whether the slot is in use. That
+        is much less than the whole table, which has three cells a slot or more.
+        """
+        if not any("remote_valid" in (f.name for f in word.fields) for word in self._row):
+            return False
+        cells = table.cells()
+        used = {slot for _, slot in cells.values()}
+        return all(
+            bool(self._fetch("PACKET_QP", slot, self._row)["remote_valid"]) == (slot in used)
+            for slot in range(self.slots)
+        ) and all(self._fetch_cell(*place) == cell for place, cell in cells.items())
 
     def _fetch_cell(self, way: int, row: int) -> tuple[Key, int] | None:
         registers = self.registers
