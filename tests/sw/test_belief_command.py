@@ -165,7 +165,12 @@ def test_a_prior_of_another_model_is_refused(host: Host, follows: _Follows, tmp_
         (["--believe", "--model", "{tree}", "--prior", "nobody"], "No such file"),
         (
             ["--believe", "--model", "{tree}", "--outcomes", "/nobody/o"],
-            "outcomes must be a file in a folder that is there, not /nobody/o",
+            "file /nobody: No such folder",
+        ),
+        # It would be replaced by a file, and by root's command for all.
+        (
+            ["--believe", "--model", "{tree}", "--outcomes", "/dev/null"],
+            "file /dev/null: Not a regular file",
         ),
     ],
 )

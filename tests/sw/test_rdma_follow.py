@@ -184,8 +184,34 @@ def test_a_program_that_lists(
 
 
 @pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (b"\\ud800", "\N{REPLACEMENT CHARACTER}"),
+        (b"a\\u0007b\\u001b[2J", "a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}[2J"),
+        (b"\xff\xfe", "\N{REPLACEMENT CHARACTER}" * 2),
+    ],
+)
+def test_a_process_may_have_any_name(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: bytes, shown: str
+) -> None:
+    """Its owner chooses it, and must end no follower and steer no terminal."""
+    path = tmp_path / "list.json"
+    entry = b'{"ifname":"a","lqpn":5,"rqpn":6,"type":"RC","state":"RTS","comm":"NAME"}'
+    path.write_bytes(b"[%s,{}]" % entry.replace(b"NAME", name))
+    options = ["--remote", str(PEER), "-d", _PACKETS]
+    for source in (["--command", f"cat {path}"], ["--from", str(path)]):
+        code, out, _ = follow(capsys, *options, *source, "--count", "1")
+        assert (code, out) == (0, f"added    slot 0: a QP 5 to 6 of {PEER}, {shown}\n")
+    path.write_bytes(b'[{"type":"%s"}]' % name)
+    code, out, _ = ran(capsys, "qp", "import", str(path), *options)
+    assert code == 0
+    assert f"1 type {shown.upper()}\n" in out
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--command", '"'], "command must be words of a shell, not '\"': No closing quotation"),
         (["--command", "no-such-program"], "command must be a program that is there, not 'no-such"),
         (["--command", ""], "command must name a program, not be empty"),
         (["--command", "false"], "false failed: 1"),

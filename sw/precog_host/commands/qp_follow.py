@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, refuse_ignored
+from precog_host.output import DeviceOption, JsonOption, emit, printable, refuse_ignored
 
 from .kernel_pairs import (
     AlgorithmOption,
@@ -158,7 +158,7 @@ def _tried(model: str, prior: Sequence[Path], outcomes: Path | None) -> _Tried:
     from precog_host.outcomes import read_outcomes
     from precog_host.trial import merged
     from precog_models.forecast.starts import StartForecaster
-    from precog_models.model_file import ModelImageError
+    from precog_models.model_file import ModelImageError, check_target
     from precog_models.tree_image import find_any
 
     image = find_any(model)
@@ -168,8 +168,8 @@ def _tried(model: str, prior: Sequence[Path], outcomes: Path | None) -> _Tried:
         raise ModelImageError(f"{model}: {error}") from error
     digest = hashlib.sha256(image.to_bytes()).hexdigest()
     known = merged(read_outcomes(path, digest) for path in prior)
-    if outcomes is not None and not outcomes.absolute().parent.is_dir():
-        raise ValueError(f"outcomes must be a file in a folder that is there, not {outcomes}")
+    if outcomes is not None:
+        check_target(outcomes)
     return _Tried(forecaster, digest, known, outcomes)
 
 
@@ -194,13 +194,23 @@ def _lines(file: Any, source: str, limit: int) -> Iterator[str]:
 
 def _asked(command: str, every: float) -> Iterator[str]:
     """Lists of a program that runs again and again."""
-    words = shlex.split(command)
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ValueError(f"command must be words of a shell, not {command!r}: {error}") from None
     if not words:
         raise ValueError("command must name a program, not be empty")
     while True:
         began = time.monotonic()
         try:
-            done = subprocess.run(words, capture_output=True, text=True, timeout=_PATIENCE_S)
+            # Names of processes are in what it prints, and may have any bytes.
+            done = subprocess.run(
+                words,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=_PATIENCE_S,
+            )
         except FileNotFoundError:
             raise ValueError(
                 f"command must be a program that is there, not {words[0]!r}: rdma is in iproute2"
@@ -232,7 +242,8 @@ def _show(number: int, change: "Change", followed: int, modelled: bool, json_: b
             for one in getattr(change, name):
                 peer = "" if one.remote is None else f" of {one.remote}"
                 qps = f"QP {one.qp.lqpn} to {one.qp.rqpn}{peer}"
-                typer.echo(f"{name:8} slot {one.slot}: {one.qp.ifname} {qps}, {one.qp.owner}")
+                said = f"{name:8} slot {one.slot}: {one.qp.ifname} {qps}, {one.qp.owner}"
+                typer.echo(printable(said))  # the process's owner chose its name
         for slot, guess in change.guesses.items():
             if modelled:
                 typer.echo(_told(slot, guess))

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.output import DeviceOption, JsonOption, emit, printable, table
 
 from .kernel_pairs import (
     AlgorithmOption,
@@ -82,7 +82,7 @@ def import_(
         done = "would be imported" if dry_run else "imported"
         typer.echo(f"{len(rows)} {done}, {sum(plan.skipped.values())} skipped")
         for reason, count in plan.skipped.items():
-            typer.echo(f"  {count} {reason}")
+            typer.echo(printable(f"  {count} {reason}"))
         if "without a peer" in plan.skipped:
             typer.echo("the list has no addresses: give --remote or --peer")
 
