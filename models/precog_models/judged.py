@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .limits import read_at_most
+from .limits import brief, read_at_most
 
 __all__ = [
     "AGAINST",
@@ -47,6 +47,8 @@ FALSE = {
     "falling": "a fall is always predicted",
 }
 _LIVE = "live"  # the models that run, where the record compares with them
+_SHOWN = ("persistence", "untried")  # ratios that bound nothing
+_MOST = 1e9  # of a ratio
 _SUFFIX = ".record.json"
 _MOST_BYTES = 1 << 20
 _HOW = "make one with precog model evaluate"
@@ -154,8 +156,8 @@ def read_record(path: Path, image: str) -> dict[str, Any]:
         whole = isinstance(found["offline"], list) and isinstance(loop["results"], list)
         if not whole or found["kind"] not in SCENARIOS or not loop["results"]:
             raise ValueError("it must have a known kind and results")
-        int(loop["seeds"])
-        loop_failures(loop, float(found["bound"]))
+        _check(found)
+        loop_failures(loop, found["bound"])
         digest = _digest(found)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
@@ -171,6 +173,49 @@ def read_record(path: Path, image: str) -> dict[str, Any]:
             f"{path} must be of the image with SHA-256 {image}, not of {found['image']}: {_HOW}"
         )
     return found
+
+
+def _check(found: Mapping[str, Any]) -> None:
+    """Refuse parts of other types than those who read a record expect."""
+    for name in ("image", "commit", "command", "sha256"):
+        if not isinstance(found[name], str):
+            raise ValueError(f"{name} must be text, not {brief(found[name])}")
+    if not _is_number(found["bound"]):
+        raise ValueError(f"bound must be a number, not {brief(found['bound'])}")
+    seeds = found["closed_loop"]["seeds"]
+    if type(seeds) is not int or seeds < 1:
+        raise ValueError(f"seeds must be a number of runs, not {brief(seeds)}")
+    if not all(isinstance(one, dict) for one in found["offline"]):
+        raise ValueError("offline must be a list of objects")
+    for row in found["closed_loop"]["results"]:
+        _check_row(row)
+
+
+def _check_row(row: Any) -> None:
+    """A scenario under a law: the same measures against each that it was compared with."""
+    if not isinstance(row, dict):
+        raise ValueError(f"results must be objects, not {brief(row)}")
+    for name in ("network", "law", "psched"):
+        if not isinstance(row.get(name, ""), str):
+            raise ValueError(f"{name} must be text, not {brief(row[name])}")
+    measures = row["alone"]
+    if not isinstance(measures, dict) or not measures:
+        raise ValueError("results must have measures")
+    for other in (*AGAINST, _LIVE, *FALSE, *_SHOWN):
+        against = row.get(other, measures)
+        if not isinstance(against, dict) or against.keys() != measures.keys():
+            raise ValueError(f"{other} must have the measures {', '.join(measures)}")
+        for name, ratio in against.items():
+            whole = isinstance(ratio, dict) and {"mean", "low", "high"} <= ratio.keys()
+            if not whole or not all(
+                ratio[end] is None or _is_number(ratio[end]) for end in ("mean", "low", "high")
+            ):
+                raise ValueError(f"{other}'s {name} must have a mean and the ends of its interval")
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a ratio that may have been measured."""
+    return type(value) in (int, float) and abs(value) <= _MOST  # type: ignore[arg-type]
 
 
 def find_record(image: str, model: str | None = None) -> Path | None:

@@ -38,6 +38,12 @@ def harmless(
     return sealed(told)
 
 
+def row(told: dict[str, Any]) -> dict[str, Any]:
+    """The first scenario."""
+    found: dict[str, Any] = told["closed_loop"]["results"][0]
+    return found
+
+
 def record(folder: Path, image: str, change: Change = lambda _: None) -> Path:
     """The file of a harmless record that was changed before it was sealed."""
     path = folder / "record.json"
@@ -67,6 +73,39 @@ def test_a_record_that_passed_says_where_it_is_from(tmp_path: Path) -> None:
         ),
         (lambda r: r.pop("commit"), ValueError, "model evaluate, but it must have commit: make"),
         (lambda r: r.update(kind="x"), ValueError, "but it must have a known kind and results"),
+        (lambda r: r.update(commit=7), ValueError, "but commit must be text, not 7"),
+        (lambda r: r.update(bound=10**400), ValueError, "but bound must be a number, not 1000"),
+        (lambda r: r.update(bound=None), ValueError, "but bound must be a number, not None"),
+        (lambda r: r.update(offline=[1]), ValueError, "but offline must be a list of objects"),
+        (
+            lambda r: r["closed_loop"].update(seeds="20"),
+            ValueError,
+            "but seeds must be a number of runs, not '20'",
+        ),
+        (
+            lambda r: r["closed_loop"].update(results=[1]),
+            ValueError,
+            "but results must be objects, not 1",
+        ),
+        (lambda r: row(r).update(network=[]), ValueError, r"but network must be text, not \[\]"),
+        # Without a measure nothing is above a bound.
+        (
+            lambda r: row(r).update(alone={}, live={}, inverted={}),
+            ValueError,
+            "but results must have measures",
+        ),
+        (lambda r: row(r).update(inverted={}), ValueError, "inverted must have the measures slow"),
+        (lambda r: row(r).update(persistence=1), ValueError, "persistence must have the measures"),
+        (
+            lambda r: row(r)["live"]["slowdown_p99"].pop("mean"),
+            ValueError,
+            "live's slowdown_p99 must have a mean and the ends of its interval",
+        ),
+        (
+            lambda r: row(r)["alone"]["slowdown_p99"].update(high="1"),
+            ValueError,
+            "alone's slowdown_p99 must have a mean and the ends of its interval",
+        ),
         (lambda r: r.update(closed_loop=[]), ValueError, "must be a record of precog model"),
         (
             lambda r: r["closed_loop"]["results"][1].pop("inverted"),
@@ -96,10 +135,10 @@ def test_a_record_that_passed_says_where_it_is_from(tmp_path: Path) -> None:
         ),
         (
             lambda r: r["closed_loop"]["results"][0].update(
-                random={"jain": {"low": 1.1, "high": 1.2}}
+                random={"slowdown_p99": {"mean": 1.15, "low": 1.1, "high": 1.2}}
             ),
             FleetError,
-            "jain under timely in messages .* not 1.200, if predictions are random",
+            "slowdown_p99 under timely in messages .* not 1.200, if predictions are random",
         ),
     ],
 )

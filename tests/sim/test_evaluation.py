@@ -13,7 +13,7 @@ from precog_fleet.evaluate import closed_loop
 from precog_host import cli
 from precog_host.commands.model_card import find_evaluation
 from precog_models.image import Image, pretrained, pretrained_names
-from precog_models.judged import SCENARIOS, loop_failures, verdict_of
+from precog_models.judged import SCENARIOS, loop_failures, sealed, verdict_of
 from precog_models.presets import LAW_PRESETS
 from precog_models.tree_image import load_any
 from precog_sim.evaluation import evaluated, kind_of
@@ -167,6 +167,22 @@ def test_a_verdict_says_by_how_much() -> None:
     )
     found["closed_loop"]["results"][0]["stale"]["slowdown_p50"]["high"] = 1.05
     assert verdict_of(found).startswith("passed: worst upper end 1.050, 0.000 below the bound")
+
+
+def test_a_record_of_others_steers_no_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = find_evaluation("rtt-incast", None, pretrained().to_bytes())
+    assert found is not None
+    first = found["closed_loop"]["results"][0]
+    first["network"] = found["command"] = found["commit"] = "a\a"
+    first["alone"]["slowdown_p50"] |= {"low": None, "high": 1e9}
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(sealed(found)))
+    assert _run("model", "show", "rtt-incast", "--evaluation", str(path)) == 0
+    shown = capsys.readouterr().out
+    assert "\a" not in shown
+    assert "under predpid in a\N{REPLACEMENT CHARACTER}" in shown
 
 
 def test_processes_change_nothing() -> None:

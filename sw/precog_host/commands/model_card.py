@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 
 import typer
 
-from precog_host.output import table
+from precog_host.output import printable, table
 from precog_models.judged import find_record, read_record, verdict_of
 
 __all__ = ["draw", "draw_evaluation", "find_evaluation"]
@@ -87,12 +87,12 @@ def draw_evaluation(found: dict[str, Any]) -> None:
     if presets:
         title += f"; scores move rates by PSCHED's preset {', '.join(presets)}"
     table(("scenario", "law", "measure", *shown.values()), rows, title=title)
-    typer.echo(f"image {found['image'][:16]}: {verdict_of(found)}")
-    typer.echo(f"commit {found['commit']}: {found['command']}")
+    typer.echo(printable(f"image {found['image'][:16]}: {verdict_of(found)}"))
+    typer.echo(printable(f"commit {found['commit']}: {found['command']}"))
 
 
 def _text(ratio: dict[str, float | None]) -> str:
-    if ratio["mean"] is None:
+    if None in (ratio["mean"], ratio["low"], ratio["high"]):
         return "-"
     return f"{ratio['mean']:.3f} [{ratio['low']:.3f}, {ratio['high']:.3f}]"
 
