@@ -37,6 +37,7 @@ __all__ = [
     "integer",
     "read_bytes",
     "read_file",
+    "replace_file",
 ]
 
 _METADATA_KEY = "precog"
@@ -157,18 +158,8 @@ class ModelFile(ABC):
         OSError
             The file cannot be written, or there is something else than a file of that name.
         """
-        path = Path(path)
         check_target(path)
-        data = self.to_bytes()
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
-        try:
-            part.write_bytes(data)
-            part.replace(path)
-        except OSError as error:  # with the caller's name for the file
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        finally:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
+        replace_file(path, self.to_bytes())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -281,11 +272,34 @@ def check_target(path: str | Path) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "Not a regular file", str(path))
-    folder = path.parent
+    folder = path.resolve().parent if path.is_symlink() else path.parent
     if not folder.is_dir():
         raise FileNotFoundError(errno.ENOENT, "No such folder", str(folder))
     if not os.access(folder, os.W_OK):
         raise PermissionError(errno.EACCES, "Folder is read-only", str(folder))
+
+
+def replace_file(path: str | Path, data: bytes) -> None:
+    """Write a file, replacing it in one step, so that a reader never sees half of it.
+
+    Where the name is a link, its target is replaced: the link may be /dev/stdout.
+
+    Raises
+    ------
+    OSError
+        As `check_target`, or the disk takes it not; the file is then as it was.
+    """
+    check_target(path)
+    target = Path(path).resolve()
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(target)
+    except OSError as error:  # with the caller's name for the file
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def _metadata(data: bytes) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from precog_models.limits import read_at_most
+from precog_models.limits import check_depth, read_at_most
+from precog_models.model_file import replace_file
 
 from .device import Device
 from .output import plain
@@ -154,7 +155,7 @@ def load(path: Path) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        It is none, or one of a later version.
+        It is none, or one of a later version, or has registers that are none.
     """
     raw = read_at_most(path, _MOST_BYTES)
     try:
@@ -168,9 +169,30 @@ def load(path: Path) -> dict[str, Any]:
             f"dump must have version {_VERSION}, not {report.get('version')!r}: "
             "another version of precog wrote it"
         )
+    check_depth(report, f"dump {path}")
+    registers = report.get("registers")
+    if isinstance(registers, list) and not all(map(_is_word, registers)):
+        raise ValueError(
+            f"registers of dump {path} must have an address, a name, a word and fields"
+        )
     return report
 
 
+def _is_word(row: Any) -> bool:
+    """Whether a row is one of `decoded`."""
+    if not isinstance(row, dict) or not isinstance(row.get("fields"), dict):
+        return False
+    whole = all(type(row.get(name)) is int for name in ("address", "word"))
+    return whole and isinstance(row.get("name"), str)
+
+
 def save(report: dict[str, Any], path: Path) -> None:
-    """Write a report."""
-    path.write_text(json.dumps(report, indent=1, sort_keys=False, allow_nan=False) + "\n")
+    """Write a report, replacing the file in one step.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written; it is then as it was.
+    """
+    text = json.dumps(report, indent=1, sort_keys=False, allow_nan=False) + "\n"
+    replace_file(path, text.encode())

@@ -8,13 +8,13 @@ any input, and bound to one model image, since those of another say nothing.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any
 
 from precog_models.limits import brief, read_at_most
+from precog_models.model_file import replace_file
 
 from .trial import Counts
 
@@ -76,12 +76,8 @@ def write_outcomes(path: Path, model: str, outcomes: Mapping[Ip, Counts]) -> Non
         The file cannot be written; it is then as it was.
     """
     receivers = {str(peer): one._asdict() for peer, one in outcomes.items()}
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(json.dumps({"model": model, "receivers": receivers}, indent=1) + "\n")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    text = json.dumps({"model": model, "receivers": receivers}, indent=1) + "\n"
+    replace_file(path, text.encode())
 
 
 def _counts(name: str, said: Any) -> Counts:

@@ -292,6 +292,21 @@ def test_only_a_regular_file_is_replaced(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["pipe"]
 
 
+def test_a_link_stays_one_and_its_target_is_replaced(tmp_path: Path) -> None:
+    """Root's /dev/stdout is a link."""
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there/m", tmp_path / "link"
+    link.symlink_to(target)
+    build().save(link)
+    assert link.is_symlink()
+    assert [entry.name for entry in (tmp_path / "there").iterdir()] == ["m"]
+    assert target.read_bytes() == build().to_bytes()
+    link.unlink()
+    link.symlink_to(tmp_path / "none/m")
+    with pytest.raises(OSError, match="No such folder"):
+        check_target(link)
+
+
 def test_a_failed_write_leaves_no_part_and_names_the_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

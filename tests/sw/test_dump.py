@@ -1,5 +1,6 @@
 """``precog dump save`` and ``show``: a bug report has all; a part that fails does not end it."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -15,6 +16,10 @@ _ALL = "emu:qps=8,sets=4,width=64,grants=1,profile=1,forecast=1,receiver=1,sende
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> Ran:
     return ran(capsys, "dump", *arguments)
+
+
+def _report(registers: str) -> str:
+    return f'{{"format": "precog-dump", "version": 1, "registers": {registers}}}'
 
 
 def test_a_report_has_every_part(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -54,6 +59,25 @@ def test_a_part_that_fails_is_its_error(monkeypatch: pytest.MonkeyPatch) -> None
         json.dumps(report, allow_nan=False)
 
 
+def test_a_full_disk_keeps_the_last_report(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bug.json"
+    assert run(capsys, "save", str(path), "-d", "emu:qps=8").status == 0
+    before = path.read_bytes()
+
+    def full(self: Path, data: bytes) -> None:
+        with self.open("wb") as file:
+            file.write(data[:9])
+        raise OSError(errno.ENOSPC, "No space left on device", str(self))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    status, _, errors = run(capsys, "save", str(path), "-d", "emu:qps=8")
+    assert (status, errors) == (2, f"error: file {path}: No space left on device\n")
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["bug.json"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -61,6 +85,13 @@ def test_a_part_that_fails_is_its_error(monkeypatch: pytest.MonkeyPatch) -> None
         ("[]", "dump must be a file of precog dump save, not"),
         ('{"format": "other"}', "dump must be a file of precog dump save, not"),
         ('{"format": "precog-dump", "version": 9}', "dump must have version 1, not 9"),
+        (_report("[1]"), "must have an address, a name, a word and fields"),
+        (_report("[{}]"), "must have an address, a name, a word and fields"),
+        (
+            _report('[{"address": 0, "name": "A.B", "word": null, "fields": {}}]'),
+            "must have an address, a name, a word and fields",
+        ),
+        (_report("[" * 40 + "]" * 40), "must be nested at most 32 deep"),
     ],
 )
 def test_what_is_no_report(

@@ -47,11 +47,11 @@ def compile_(
     json_: JsonOption = False,
 ) -> None:
     """Compile a law to a program of the law engine."""
-    from precog_models.image import check_target
+    from precog_models.model_file import check_target, replace_file
 
     check_target(output)
     program = _compiled(law).program
-    output.write_text(program.text())
+    replace_file(output, program.text().encode())
     record = {
         "path": str(output),
         "law": program.name,

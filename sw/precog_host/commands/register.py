@@ -39,16 +39,19 @@ def export(
 ) -> None:
     """Write the register map of a device as documentation, hardware description or software."""
     from precog_host.device import Device
+    from precog_models.model_file import check_target, replace_file
     from precog_spec.registers.generate import GENERATORS
     from precog_spec.registers.precog import build_map
 
     if format_ not in GENERATORS:
         raise ValueError(f"format must be one of {', '.join(GENERATORS)}, not {format_!r}")
+    if output is not None:
+        check_target(output)
     with Device.open(device) as opened:
         regmap = build_map(opened.sizes, opened.identity)
     text = GENERATORS[format_](regmap)
     if output is not None:
-        output.write_text(text)
+        replace_file(output, text.encode())
         emit({"path": str(output), "format": format_}, lambda: typer.echo(str(output)), json_)
     else:
         emit({"format": format_, "text": text}, lambda: typer.echo(text, nl=False), json_)
