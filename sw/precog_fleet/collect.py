@@ -9,6 +9,7 @@ it and what was left out, so that no reader has to trust the set's name.
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -28,17 +29,20 @@ from .telemetry import SCHEMA, read_part
 
 __all__ = [
     "CARD",
+    "PARTS",
     "WINDOWS",
     "ForeignContractError",
     "Found",
     "check_telemetry",
     "collect",
     "find_parts",
+    "spelled",
 ]
 
 WINDOWS = "windows.parquet"
 CARD = "card.json"
 _MAX_VALUE = (1 << 32) - 1  # of a signal: what the profiler's registers hold
+_WILD = re.compile(r"[*?\[]")
 _SIGNALS = ("queued_bytes", "arrival_gap_ticks", "service_ticks", "message_bytes")
 
 
@@ -76,6 +80,11 @@ def check_telemetry(folder: Path) -> None:
         raise ValueError(f"telemetry must be a folder that is there, not {folder}")
 
 
+def spelled(path: Path) -> str:
+    """A file's name for DuckDB, which takes some characters for a pattern of names."""
+    return _WILD.sub(r"[\g<0>]", str(path))
+
+
 def find_parts(folders: Iterable[Path]) -> Found:
     """Look at every part below some folders, in the order of their names.
 
@@ -102,11 +111,14 @@ def find_parts(folders: Iterable[Path]) -> Found:
 
 
 _COLUMNS = ", ".join(f'"{name}"' for name in SCHEMA.names)
+#: Parts as DuckDB's table, whose list is closed by `)`; without the option, values of folders of a
+#: name such as t=5 or origin=a would take the place of columns.
+PARTS = "read_parquet($parts, hive_partitioning = false"
 # A part that is found twice counts once; an idle queue's equal windows in one part are many.
 _QUERY = f"""
     WITH numbered AS (
         SELECT {_COLUMNS}, row_number() OVER (PARTITION BY filename, {_COLUMNS}) AS nth
-        FROM read_parquet($parts, filename = true)
+        FROM {PARTS}, filename = true)
     ), plausible AS (
         SELECT DISTINCT * FROM numbered
         WHERE t >= $since AND t < $until
@@ -151,7 +163,7 @@ def collect(
     ForeignContractError
         Telemetry is for other number formats.
     FleetError
-        There is no window.
+        There is no window, or an agent deleted parts meanwhile.
     ValueError
         A folder is none, or `out` is something else.
     """
@@ -176,21 +188,29 @@ def collect(
         )
     with duckdb.connect() as db:
         db.execute("SET enable_progress_bar = false")  # it would stand in the command's output
-        parts = [str(path) for path in found.sound]
+        parts = [spelled(path) for path in found.sound]
         options = {"parts": list(dict.fromkeys(parts)), "since": since, "until": until}
-        result: Any = db.sql(_QUERY, params=options).to_arrow_table()
+        try:
+            result: Any = db.sql(_QUERY, params=options).to_arrow_table()
+            rows = db.execute(f"SELECT count(*) FROM {PARTS})", {"parts": parts})
+            ((offered,),) = rows.fetchall()
+        except duckdb.Error as error:
+            raise FleetError(
+                f"parts must stay as they are while they are read; collect again: {error}"
+            ) from error
         table = result.cast(SCHEMA)
-        rows = db.execute("SELECT count(*) FROM read_parquet($parts)", {"parts": parts})
-        ((offered,),) = rows.fetchall()
         if not table.num_rows:
             raise FleetError(f"no window between {since} and {until} ms is plausible")
         db.register("windows", table)
         card = _card(db, found, int(offered), table.num_rows)
     out.mkdir(parents=True, exist_ok=True)
     target = out / f"{WINDOWS}.new"
-    pq.write_table(table, target, compression="zstd", write_page_checksum=True)
-    card["sha256"] = hashlib.sha256(target.read_bytes()).hexdigest()
-    target.replace(out / WINDOWS)
+    try:
+        pq.write_table(table, target, compression="zstd", write_page_checksum=True)
+        card["sha256"] = hashlib.sha256(target.read_bytes()).hexdigest()
+        target.replace(out / WINDOWS)
+    finally:
+        target.unlink(missing_ok=True)
     write_durably(out / CARD, (json.dumps(card, indent=1, sort_keys=True) + "\n").encode())
     return card
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from precog_fleet.collect import CARD, WINDOWS, ForeignContractError, collect
+from precog_fleet import collect as collecting
+from precog_fleet.collect import CARD, WINDOWS, ForeignContractError, collect, find_parts
 from precog_fleet.dataset import load_dataset
 from precog_fleet.errors import FleetError
 from precog_fleet.telemetry import SCHEMA, Telemetry, read_part
@@ -59,6 +60,42 @@ def test_many_agents_become_one_set(tmp_path: Path, folders: list[Path]) -> None
         "max": max(queued),
     }
     assert card["left_out"] == {"windows": 0, "damaged": {}, "foreign": {}}
+
+
+@pytest.mark.parametrize("name", ["t=5", "qp=x", "origin=b", "q[12]", "q*", "?1"])
+def test_a_folder_may_have_any_name(tmp_path: Path, name: str) -> None:
+    """DuckDB takes such names for values of columns, or for others' folders."""
+    for folder, origin in (("q1", "other"), (name, "host0")):
+        telemetry(tmp_path / "all" / folder, origin, 0, samples=60)
+    card = collect([tmp_path / "all" / name], tmp_path / "set")
+    got = read_part(tmp_path / "set" / WINDOWS)
+    (part,) = (tmp_path / "all" / name).glob("*.parquet")
+    assert got.sort_by("t") == read_part(part).sort_by("t")
+    assert set(card["origins"]) == {"host0"}
+
+
+def test_a_part_that_goes_while_it_is_read(
+    tmp_path: Path, folders: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = find_parts(folders)
+    found.sound[0].unlink()
+    monkeypatch.setattr(collecting, "find_parts", lambda _: found)
+    with pytest.raises(FleetError, match="parts must stay as they are while they are read"):
+        collect(folders, tmp_path / "set")
+    assert not (tmp_path / "set").exists()
+
+
+def test_a_full_disk_leaves_no_part_of_a_set(
+    tmp_path: Path, folders: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: pa.Table, path: Path, **__: object) -> None:
+        path.write_bytes(b"PAR1")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(collecting.pq, "write_table", full)
+    with pytest.raises(OSError, match="No space left"):
+        collect(folders, tmp_path / "set")
+    assert not list((tmp_path / "set").iterdir())
 
 
 def test_the_order_of_folders_changes_nothing(tmp_path: Path, folders: list[Path]) -> None:

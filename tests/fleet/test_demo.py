@@ -67,9 +67,11 @@ def test_without_a_simulator_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch)
 
 def test_skill_is_that_of_telemetry(tmp_path: Path) -> None:
     for k in range(3):
-        telemetry(tmp_path / f"host{k}", f"host{k}", k, model=SHIPPED.base)
+        telemetry(tmp_path / f"t={k}", f"host{k}", k, model=SHIPPED.base)
     telemetry(tmp_path / "host9", "host9", 9)  # nothing ran there
     history = load_history([tmp_path], SHIPPED)
+    assert {queue.origin for queue in history.queues} == {"host0", "host1", "host2"}
+    assert history.t.min() > 2
     rows = sum(len(read_part(p)) for p in tmp_path.rglob("*.parquet") if "host9" not in str(p))
     assert len(history.t) == rows
     told = history.skill()

@@ -18,6 +18,7 @@ from precog_models.forecast.forecaster import Forecaster
 from precog_models.forecast.metrics import crps, skill
 from precog_spec.contract import PROBABILITY, PROFILE_INPUTS
 
+from ..collect import PARTS, spelled
 from ..errors import FleetError
 from ..fitting import column_of
 from ..judging import persistence_crps
@@ -29,9 +30,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _BLOCKS = 20  # slices of time under an interval
 _SLICE_MS = 2000  # of the course of skill
-_QUERY = """
+_QUERY = f"""
     SELECT t, origin, device, qp, signals, predicted, later
-    FROM read_parquet($parts) WHERE model <> 0 ORDER BY t, origin, qp
+    FROM {PARTS}) WHERE model <> 0 ORDER BY t, origin, qp
 """
 
 
@@ -126,7 +127,7 @@ def load_history(folders: Iterable[Path], like: ModelSet) -> History:
     FleetError
         There is none.
     """
-    parts = [str(path) for folder in folders for path in sorted(folder.rglob("*.parquet"))]
+    parts = [spelled(path) for folder in folders for path in sorted(folder.rglob("*.parquet"))]
     if not parts:
         raise FleetError("telemetry must have parts, but there is none")
     with duckdb.connect() as db:
