@@ -110,6 +110,8 @@ class Core(wiring.Component):
         out. Not for a restart.
     made_of : Out(MADE_OF)
         With `config.trace`: what the decision at `o_decision` was made of.
+    ran : Out(RAN)
+        With `config.trace` and `config.law_cores`: what the law engine did for it.
     parameters : In(PARAMETERS)
         To be changed between samples: one in flight may see the old and the new ones.
     activity : Out(ACTIVITY)

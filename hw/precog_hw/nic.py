@@ -20,7 +20,7 @@
     i_queue, or the log of grants or packets ─► profiler ─► samples of the queues
           bank ─────────────────────────┴ window, counters (`precog_hw.adapters.profiler`)
     scores ─► receiver ─► commands to the laws, priorities of grants, o_quota
-    decisions, receiver, forecasts ─► [trace FIFO] ─► bank (`precog_hw.adapters.trace`)
+    decisions, programs, receiver, forecasts ─► [trace FIFO] ─► bank (`precog_hw.adapters.trace`)
     core's scrubber ◄─► bank (`precog_hw.adapters.ecc`)
     resets of parts ◄── bank, in each part's host; the core's in `precog_hw.adapters.reset`
 """
@@ -202,6 +202,8 @@ class PrecogNic(wiring.Component):
         if config.trace:
             told = trace_adapter.decision_record(self.o_decision.payload, core.made_of)
             sources = [(decided, told)]
+            if config.law_cores:
+                sources.append(trace_adapter.program_source(decided, self.o_decision.payload, core))
             if config.receiver:
                 sources.append(
                     trace_adapter.receiver_source(self.receive_log_stb, self.receive_log)

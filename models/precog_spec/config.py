@@ -56,7 +56,6 @@ NEEDS = (
 )
 #: (option, the one that must be off with it, why).
 EXCLUDES = (
-    ("law_cores", "trace", "a program's decisions have no records"),
     ("activity", "width", "the packet path's clock always runs"),
     ("activity", "trace", "the trace's clock always runs"),
     ("activity", "micro", "the processor's clock always runs"),
@@ -108,7 +107,8 @@ class NicConfig:
     tree : bool
         That model is a decision tree (`precog_hw.predict.tree`), not an LSTM on the engine.
     trace : bool
-        The trace FIFO (`precog_hw.csr.trace`) of decisions, the receiver's acts and forecasts.
+        The trace FIFO (`precog_hw.csr.trace`) of decisions, the receiver's acts, forecasts and what
+        programs did.
     receiver : bool
         The receiver of congestion scores (`precog_hw.rate.receiver`).
     senders : bool

@@ -1,11 +1,10 @@
 """A NIC with packets and a law engine: programs hear the wire, in RTL as in the emulator."""
 
 import random
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from ipaddress import IPv6Address
+from collections.abc import Iterator
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from precog_host.device import Device
@@ -15,36 +14,29 @@ from precog_models.laws.compiler.load import load
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.senders import SendersConfig
 from precog_sim.rtl.packet_block import Wire
-from precog_spec.config import PRESETS
 from precog_spec.contract import DECISION_FIELDS, Flag
-from precog_spec.frames.cps import CNP_MARK
-from precog_spec.frames.headers import CNP_PAYLOAD
 from precog_spec.law_fields import ACK_FIELDS, LEVEL_ALONE, RING_PLACES, SENDERS_AT, EventKind
 
-from ..models.packet.frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, packet
-from .packet_bench import TICK_PS, Pair, check_registers, open_pair, same_numbers
+from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, packet
+from .law_cards import (
+    APART,
+    CONFIG,
+    HINTED,
+    PEER,
+    RELAXED,
+    SLOTS,
+    answer,
+    arm,
+    heard_alike,
+    lose,
+    same,
+    same_records,
+    scored_cnp,
+)
+from .packet_bench import TICK_PS, Pair, check_registers, open_pair
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_packet_nic")]
 
-CONFIG = replace(
-    PRESETS["tiny"],
-    width=64,
-    law_cores=1,
-    senders=True,
-    ecc=False,
-    ipv6=False,
-    destinations=False,
-    cnps=False,
-    icrc=False,
-)
-#: What the ECPIX-5 has inside, but the receiver, which has a test of its own: a command and a
-#: sample have no order here.
-RELAXED = replace(PRESETS["ecp5-85"], dsp="generic", receiver=False)
-PEER = str(IPv6Address(B_ADDRESS).ipv4_mapped)
-SLOTS = {1: ("lockstep", 0), 2: ("swift", 1)}
-HINTED = {1: ("lockstep_hints", 0), 2: ("lockstep", 1)}
-CHANGES = {"lockstep_hints": {"sign": 0.1}}  # us: round trips are short here
-APART = 4500  # cycles between frames of which the laws shall see nearly the same round trips
 _FLAGS = [name for name, _ in DECISION_FIELDS].index("flags")
 _BYTES = [name for name, _ in ACK_FIELDS].index("bytes")
 
@@ -55,72 +47,6 @@ def pair(request: pytest.FixtureRequest, volume: int) -> Iterator[Pair]:
         pytest.skip("only with --volume: the second NIC takes a minute")
     with open_pair(request.param) as both:
         yield both
-
-
-def arm(
-    *devices: Device, slots: Mapping[int, tuple[str, int]] = SLOTS, init_gbps: float = 10.0
-) -> None:
-    """Two connections to one peer, each with a program; time alone tells them nothing."""
-    for device in devices:
-        assert device.packet is not None
-        assert device.law is not None
-        for slot in slots:
-            device.packet.bind(slot, PEER, remote_qp=B_QP + slot, local_qp=A_QP + slot, score=37)
-        device.apply_preset("thesis")
-        device.set_parameters(psched_score_us=0.0)
-        device.law.configure(timer_ticks=0)
-        for slot, (law, number) in slots.items():
-            made = compile_law(load(law))
-            values = made.law.integers("default", TICK_PS, **CHANGES.get(law, {}))
-            device.law.load(made.program, values, slot=number)
-            device.qp(slot).configure(
-                preset="precog", enable=True, algorithm=f"law:{number}", init_gbps=init_gbps
-            )
-
-
-def answer(slot: int, psn: int, *, becn: int = 0, syndrome: int = 0x1F) -> bytes:
-    """An ACK from the peer of a slot, or a NAK."""
-    bth = {"dqpn": A_QP + slot, "becn": becn}
-    return packet(opcode=0x11, psn=psn, back=True, bth=bth, aeth={"syndrome": syndrome, "msn": 0})
-
-
-def scored_cnp(slot: int, score: int) -> bytes:
-    """A notification of the peer's, with a score in its reserved bytes."""
-    payload = CNP_PAYLOAD.pack(mark=CNP_MARK, score=score)
-    return packet(opcode=0x81, back=True, bth={"dqpn": A_QP + slot}, payload=payload)
-
-
-def lose(pair: Pair, peer: Card, slot: int, psn: int, *, score: int | None = None) -> bool:
-    """A NAK comes; whether a program heard of a loss, with the packet's own time."""
-    peer.cps.slots[slot].score = score
-    nak = answer(slot, psn % (1 << 24), syndrome=0x60)
-    assert pair.receive(peer.transmit(nak, 20, 0).frame) == nak
-    run = pair.nic.last
-    events = [row for row in pair.nic.events(run) if row[0] == EventKind.LOSS]
-    t = run.sources["s_axis_rx"].first[0]
-    assert events in ([], [(EventKind.LOSS, slot, t, 0)])
-    return bool(events)
-
-
-def same(pair: Pair) -> dict[str, int]:
-    """Both show the same, and no decision is late; the core's counters."""
-    assert not pair.nic.decisions(pair.nic.run())
-    same_numbers(pair)
-    assert pair.rtl.law is not None
-    assert pair.golden.law is not None
-    assert pair.rtl.law.state() == pair.golden.law.state()
-    for slot in SLOTS:
-        assert pair.rtl.qp(slot).status() == pair.golden.qp(slot).status()
-    return pair.golden.counters()
-
-
-def heard_alike(pair: Pair, slot: int) -> bool:
-    """Whether a program heard of the packet that came last; both cards told it the same."""
-    assert pair.emulator.packets is not None
-    run, ack = pair.nic.last, pair.emulator.packets.card.collector.ack
-    t = run.sources["s_axis_rx"].first[0]
-    assert pair.nic.acknowledgements(run) == ([] if ack is None else [(slot, t, *ack)])
-    return ack is not None
 
 
 def test_programs_hear_every_acknowledgement(pair: Pair, seed: int, volume: int) -> None:
@@ -298,7 +224,7 @@ def test_back_to_back(pair: Pair, seed: int) -> None:
     """ACKs at line rate: what waits is merged, no byte is lost, each decision is the golden one."""
     rng = random.Random(seed)
     arm(pair.rtl, pair.golden)
-    golden = pair.emulator.nic
+    golden = pair.emulator
     size, count = 60, RING_PLACES
     told = sent = heard = 0
     for first in range(0, 5 * count, count):
@@ -328,21 +254,19 @@ def test_back_to_back(pair: Pair, seed: int) -> None:
         assert {row[0] for row in acks} == set(SLOTS)
         decisions = pair.nic.decisions(run)
         assert len(decisions) == len(acks) + len(samples)
-        for slot in SLOTS:
-            of_acks = iter([row for row in acks if row[0] == slot])
-            of_samples = iter([row for row in samples if row[0] == slot])
-            for row in decisions:
-                if row[0] != slot:
-                    continue
-                if row[_FLAGS] >> Flag.EVENT & 1:
-                    want = golden.acknowledge(next(of_acks))
-                else:
-                    want = golden.decide(*next(of_samples))
-                assert want is not None
-                assert row == tuple(want)
+        of_acks = {slot: iter([row for row in acks if row[0] == slot]) for slot in SLOTS}
+        of_samples = {slot: iter([row for row in samples if row[0] == slot]) for slot in SLOTS}
+        for row in decisions:
+            if row[_FLAGS] >> Flag.EVENT & 1:
+                want = golden.acknowledge(np.array(next(of_acks[row[0]])))
+            else:
+                want = golden.decide(np.array([next(of_samples[row[0]])]))
+            assert [row] == [tuple(decision) for decision in want.tolist()]
     assert pair.rtl.law is not None
     merged = pair.rtl.law.state().counters["merged"]
     assert 0 < merged == 2 * 5 * count - heard
+    if pair.rtl.trace is not None:
+        same_records(pair)
 
 
 @pytest.mark.parametrize("scored", [False, True])
@@ -398,17 +322,16 @@ def test_a_cnp_that_arrives_is_an_event(pair: Pair) -> None:
         device.law.load(made.program, made.law.integers("paper", TICK_PS), slot=0)
         device.law.configure(timer_ticks=0)
         device.qp(1).configure(preset="precog", enable=True, algorithm="dcqcn", init_gbps=40.0)
-    golden = pair.emulator.nic
     cnp = packet(opcode=0x81, back=True, bth={"dqpn": A_QP + 1}, payload=bytes(16))
     run = pair.nic.run(rx=[Wire(cnp)], settle=2000)
     assert [wire.data for wire in run.sinks["m_axis_rx"].frames] == [cnp]
     events = pair.nic.events(run)
     assert [(kind, qp) for kind, qp, _, _ in events] == [(EventKind.CNP, 1)]
-    before = golden.configuration(1)["init_rate"]
-    expected = [golden.happen(*event) for event in events]
-    assert pair.nic.decisions(run) == [tuple(decision) for decision in expected if decision]
-    assert expected[0] is not None
-    assert expected[0].rate < before
+    (expected,) = pair.emulator.happen(np.array(events[0])).tolist()
+    assert pair.nic.decisions(run) == [tuple(expected)]
+    assert pair.golden.qp(1).status().rate_gbps < 40.0
+    if pair.rtl.trace is not None:
+        same_records(pair, heard_at_once=True)
 
 
 def test_time_passes_for_programs(pair: Pair) -> None:

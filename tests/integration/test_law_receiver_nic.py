@@ -10,8 +10,8 @@ from precog_models.packet.senders import SendersConfig
 from precog_spec.law_fields import LEVEL_ALONE, SENDERS_AT, EventKind
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, packet
+from .law_cards import APART, CONFIG, HINTED, RELAXED, answer, arm, same, scored_cnp
 from .packet_bench import TICK_PS, open_pair
-from .test_law_packet_nic import APART, CONFIG, HINTED, RELAXED, answer, arm, same, scored_cnp
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_packet_nic")]
 

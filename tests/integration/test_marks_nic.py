@@ -16,9 +16,9 @@ from precog_spec.contract import DECISION_FIELDS
 from precog_spec.law_fields import ACK_FIELDS
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, packet
+from .law_cards import CONFIG, answer, arm, heard_alike
 from .packet_bench import TICK_PS, Pair, open_pair
 from .test_card import SLOTS, check
-from .test_law_packet_nic import CONFIG, answer, arm, heard_alike
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_packet_nic")]
 

@@ -10,8 +10,8 @@ from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.senders import SendersConfig
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, mutate, packet
+from .law_cards import CONFIG
 from .packet_bench import TICK_PS, Pair, open_pair, same_numbers
-from .test_law_packet_nic import CONFIG
 
 pytestmark = pytest.mark.xdist_group("law_packet_nic")
 

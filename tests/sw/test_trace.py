@@ -13,10 +13,12 @@ from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import pretrained
+from precog_models.laws.compiler.compile import compile_law
+from precog_models.laws.compiler.load import load
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, TraceKind
 from precog_spec.law_fields import EventKind
-from precog_spec.registers.trace import TRACE_DEPTH
+from precog_spec.registers.trace import TRACE_DEPTH, TRACE_KINDS
 
 PAST = np.array([[qp, 4000 + 10 * n, n] for n in range(20) for qp in (1, 2, 9)])
 
@@ -79,6 +81,40 @@ def test_forecasts_are_recorded_with_what_they_were_made_of() -> None:
         assert record["version"] == model.weights.version
 
 
+def test_what_programs_do_is_recorded() -> None:
+    """Behind the decision that it led to: as the card decided, and in real units."""
+    emulator = Emulator(NicConfig(qps=4, sets=2, law_cores=1, trace=True), tick_ps=1000)
+    device = Device(emulator)
+    assert device.trace is not None
+    assert device.law is not None
+    made = compile_law(load("lockstep"))
+    device.law.load(made.program, made.law.integers("default", 1000), slot=2)
+    device.law.configure(threshold_ticks=7000)
+    for qp, algorithm in ((1, "law:2"), (2, "pid"), (3, "law:5")):  # slot 5 has no program
+        device.qp(qp).configure(preset="precog", enable=True, algorithm=algorithm)
+    device.trace.configure(kinds=["decision", "program"])
+    device.decide(np.array([[qp, 5000 + qp, 9] for qp in (1, 2, 3)]))
+    ack = emulator.acknowledge(np.array([1, 70, 9000, 1000, 1, 5, 9]))
+    emulator.happen(np.array([EventKind.CNP, 3, 80, 0]))
+    records = [*device.trace.drain()]
+    assert [(one["qp"], one["kind"]) for one in records] == [
+        *((1, 0), (1, 3), (2, 0), (3, 0), (3, 3), (1, 0), (1, 3), (3, 0), (3, 3)),
+    ]
+    shown = [device.trace.presented(one) for one in records if one["kind"] == TraceKind.PROGRAM]
+    sampled, safe, heard, cut = shown
+    assert (sampled["event"], sampled["slot"], sampled["status"]) == ("sample", 2, "done")
+    assert (sampled["rtt_us"], sampled["base_us"], sampled["turns"]) == (5.001, 5.001, 0)
+    assert (safe["slot"], safe["bank"], safe["status"], safe["turns"]) == (5, None, "safe", None)
+    assert (heard["event"], heard["t_us"], heard["rtt_us"]) == ("ack", 0.07, 9.0)
+    assert (heard["marked"], heard["above"], heard["bank"]) == (True, True, 0)
+    assert heard["turns"] > 10
+    assert heard["flags"] == ("event",)
+    last = records[-3]
+    assert (last["rate"], last["window"], last["flags"]) == tuple(ack[0, [1, 2, 7]])
+    assert (cut["event"], cut["rtt_us"], cut["window_bytes"]) == ("cnp", None, None)
+    assert cut["rate_gbps"] == pytest.approx(safe["rate_gbps"] / 2)
+
+
 def test_the_filter_thins_and_the_fifo_overflows() -> None:
     device, tracing, _ = traced()
     tracing.configure(kinds=["decision"], qp=2, every=3, threshold=5)
@@ -108,7 +144,7 @@ def test_bad_arguments_change_nothing() -> None:
     tracing.configure(kinds=["decision"], qp=1)
     before = tracing.state()
     for changes, message in (
-        ({"kinds": ["decisions"]}, "kind must be one of decision, receiver, forecast, not 'dec"),
+        ({"kinds": ["decisions"]}, r"kind must be one of decision, .*, program, not 'dec"),
         ({"qp": 4}, r"QP must be in 0\.\.3, not 4"),
         ({"qp": 3, "all_qps": True}, "qp must be left out with all_qps, not 3"),
         ({"every": 0}, r"every must be in 1\.\.65535, not 0"),
@@ -129,12 +165,12 @@ def test_kinds_that_a_device_never_records_are_refused() -> None:
     """Also forecasts of gateware from before they were recorded; nothing is written then."""
     plain = Device(Emulator(NicConfig(trace=True))).trace
     assert plain is not None
-    for kind in ("receiver", "forecast"):
-        with pytest.raises(DeviceError, match=rf"no records of kind {kind}: .* \({kind}=0\)"):
+    for kind, option in (("receiver",) * 2, ("forecast",) * 2, ("program", "law_cores")):
+        with pytest.raises(DeviceError, match=rf"no records of kind {kind}: .* \({option}=0\)"):
             plain.configure(kinds=["decision", kind])
     assert plain.state().kinds == ()
 
-    emulator = Emulator(NicConfig(trace=True, forecast=True, receiver=True, width=64))
+    emulator = Emulator(NicConfig(trace=True, forecast=True, receiver=True, width=64, law_cores=1))
     version = emulator.map.placed("TRACE").base + 4
 
     class Old:
@@ -146,13 +182,13 @@ def test_kinds_that_a_device_never_records_are_refused() -> None:
     now, old = (Device(transport).trace for transport in (emulator, Old()))
     assert now is not None
     assert old is not None
-    now.configure(kinds=["decision", "receiver", "forecast"])
+    now.configure(kinds=TRACE_KINDS)
     assert old.state().kinds == ("decision", "receiver")
-    with pytest.raises(
-        DeviceError, match=r"its TRACE block is 1\.0, .* from 1\.1 on: build its ga"
-    ):
-        old.configure(kinds=["forecast"])
-    assert now.state().kinds == ("decision", "receiver", "forecast")
+    for kind, since in (("forecast", 1), ("program", 2)):
+        message = rf"its TRACE block is 1\.0, .* from 1\.{since} on: build its ga"
+        with pytest.raises(DeviceError, match=message):
+            old.configure(kinds=[kind])
+    assert now.state().kinds == TRACE_KINDS
     old.configure(kinds=["receiver"])
     assert now.state().kinds == ("receiver",)
 
@@ -193,7 +229,7 @@ def test_command(
     assert "recording nothing" in out
     for arguments, message in (
         (("read", "--limit", "-1"), "limit must be 0 or more, not -1"),
-        (("set", "--kind", "some"), "kind must be one of decision, receiver, forecast, not 'some'"),
+        (("set", "--kind", "some"), "one of decision, receiver, forecast, program, not 'some'"),
     ):
         status, _, err = run(*arguments)
         assert status

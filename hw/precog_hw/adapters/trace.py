@@ -2,8 +2,8 @@
 
 ::
 
-    decisions, receiver's actions, forecasts ─► [TraceFifo] ─► STATE, RECORDS, COUNTERS ─► bank
-                                                  ▲ FILTER, QP, EVERY, THRESHOLD, COMMAND ──┘
+    decisions, programs, receiver's ─► [TraceFifo] ─► STATE, RECORDS, COUNTERS ─► bank
+      actions, forecasts                 ▲ FILTER, QP, EVERY, THRESHOLD, COMMAND ──┘
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from precog_hw.csr.trace import TraceFifo, record
 from precog_spec.contract import TRACE_WORDS, TraceKind
 from precog_spec.registers.trace import TRACE_EVENTS, TRACE_KINDS
 
-__all__ = ["attach", "decision_record", "forecast_source", "receiver_source"]
+__all__ = ["attach", "decision_record", "forecast_source", "program_source", "receiver_source"]
 
 
 def decision_record(decision: data.View, made_of: data.View) -> Value:
@@ -30,6 +30,17 @@ def decision_record(decision: data.View, made_of: data.View) -> Value:
         **{name: made_of[name] for name in ("t", "rtt", "score")},
         set=made_of.model.set,
         version=made_of.model.version,
+    )
+
+
+def program_source(decided: Value, decision: data.View, core: Core) -> tuple[Value, Value]:
+    """Strobe and record of what the law engine did for a decision; behind the decision's own."""
+    made_of, ran = core.made_of, core.ran
+    return decided & ran.stb, record(
+        TraceKind.PROGRAM,
+        **{name: decision[name] for name in ("qp", "flags")},
+        **{name: made_of[name] for name in ("t", "score")},
+        **{name: ran[name] for name in ran.shape().members if name != "stb"},
     )
 
 

@@ -1,10 +1,10 @@
 """Structures of events and decisions, from the fields that the golden models declare."""
 
-from amaranth.hdl import Cat, Mux, Value, unsigned
+from amaranth.hdl import Cat, Mux, Shape, Value, unsigned
 from amaranth.lib import data
 
 from precog_hw.rate.layouts import MODEL
-from precog_spec.contract import Fmt
+from precog_spec.contract import TRACE_BODIES, Fmt, TraceKind
 from precog_spec.law_fields import ACK_FIELDS, LAW_EVENT_FIELDS, SCORE_BITS
 
 __all__ = [
@@ -13,13 +13,18 @@ __all__ = [
     "LAW_ACK",
     "LAW_EVENT",
     "MADE_OF",
+    "RAN",
     "clamped",
 ]
 
 
 def _layout(fields: tuple[tuple[str, int], ...]) -> data.StructLayout:
     """A structure of unsigned fields."""
-    return data.StructLayout({name: unsigned(bits) for name, bits in fields})
+    return data.StructLayout(_fields(fields))
+
+
+def _fields(fields: tuple[tuple[str, int], ...]) -> dict[str, Shape]:
+    return {name: unsigned(bits) for name, bits in fields}
 
 
 #: Within what a law decides.
@@ -55,6 +60,9 @@ MADE_OF = data.StructLayout(
         "model": MODEL,
     }
 )
+
+#: What the law engine did for a decision, for the trace; `stb` 0: it only passed.
+RAN = data.StructLayout({"stb": unsigned(1)} | _fields(TRACE_BODIES[TraceKind.PROGRAM]))
 
 
 def clamped(value: Value, bounds: data.View) -> Value:

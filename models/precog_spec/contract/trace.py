@@ -20,6 +20,7 @@ class TraceKind(IntEnum):
     DECISION = 0  # the core decided on a sample or an event
     RECEIVER = 1  # a congestion score, or its age, moved the receiver
     FORECAST = 2  # a queue model forecast a queue pair's queue
+    PROGRAM = 3  # a program of the law engine decided, or the safe law in its place
 
 
 #: A trace record: the head, then the body of its kind, the lowest bit of the first word first; what
@@ -59,5 +60,19 @@ TRACE_BODIES: dict[TraceKind, tuple[tuple[str, int], ...]] = {
         ("x3", Fmt.X.width),
         ("set", 8),
         ("version", 32),
+    ),
+    TraceKind.PROGRAM: (  # flags: `Flag`, as the decision has them; so is the score
+        ("rtt", Fmt.RTT.width),  # 0: the event has none
+        ("base", Fmt.RTT.width),  # that the program heard of
+        ("event", 3),  # `engine.events.Kind`
+        ("slot", 3),
+        ("live", 1),  # a program decided; else bank, status and turns are 0
+        ("bank", 3),
+        ("status", 3),  # `rate.engine.machine.Status`
+        ("turns", 12),
+        ("marked", 1),
+        ("above", 1),  # the RTT is above the threshold: nothing rises
+        ("rate", Fmt.RATE.width),  # before PSCHED moves it
+        ("window", Fmt.WINDOW.width),  # 0: none
     ),
 }

@@ -1,4 +1,4 @@
-"""The block TRACE: records of decisions, receiver's actions and forecasts, read in batches.
+"""The block TRACE: records of decisions, receiver's actions, forecasts, programs, in batches.
 
 It stands in the map of a NIC with `NicConfig.trace`. A record's layout is the contract's; its
 number of words is compared by a test.
@@ -14,6 +14,7 @@ __all__ = [
     "TRACE_FILTER",
     "TRACE_FORECASTS_FROM",
     "TRACE_KINDS",
+    "TRACE_PROGRAMS_FROM",
     "trace_block",
 ]
 
@@ -24,10 +25,12 @@ TRACE_BATCH = 32  #: of them the oldest, in the window
 _WORDS = 8
 
 #: Kinds of records, in the order of their numbers.
-TRACE_KINDS = ("decision", "receiver", "forecast")
+TRACE_KINDS = ("decision", "receiver", "forecast", "program")
 
 #: The block's minor version from which on devices with forecasts record them.
 TRACE_FORECASTS_FROM = 1
+#: As above, with a law engine: its programs' decisions.
+TRACE_PROGRAMS_FROM = 2
 
 #: (name, doc) of the 64-bit counters, in table order.
 TRACE_EVENTS: tuple[tuple[str, str], ...] = (
@@ -65,7 +68,7 @@ def trace_block() -> Block:
         "Records wait in a FIFO until the host pops them: read STATE.level, then this many entries "
         "of RECORDS, then pop them. What finds no room is counted and lost; nothing ever waits.",
         id=0x40,
-        version=(1, TRACE_FORECASTS_FROM),
+        version=(1, TRACE_PROGRAMS_FROM),
         registers=(
             *TRACE_FILTER,
             Register(

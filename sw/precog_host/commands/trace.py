@@ -41,7 +41,7 @@ def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
 def set_(
     kind: Annotated[
         list[str] | None,
-        typer.Option(help="Record from now on: decision, receiver, forecast, or none; repeatable."),
+        typer.Option(help="Record decision, receiver, forecast, program, or none; repeatable."),
     ] = None,
     qp: Annotated[int | None, typer.Option(help="Record only this QP slot.")] = None,
     all_qps: Annotated[bool, typer.Option("--all-qps", help="Record all QPs again.")] = False,

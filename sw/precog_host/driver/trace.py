@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
+from precog_models.rate.engine.machine import Status
 from precog_models.trace import unpack
 from precog_spec.contract import TRACE_WORDS, Flag, Fmt, TraceKind
+from precog_spec.engine.events import Kind
 from precog_spec.law_fields import NO_SCORE
 from precog_spec.registers.trace import (
     TRACE_BATCH,
@@ -14,6 +17,7 @@ from precog_spec.registers.trace import (
     TRACE_FILTER,
     TRACE_FORECASTS_FROM,
     TRACE_KINDS,
+    TRACE_PROGRAMS_FROM,
 )
 
 from ..registers import Registers
@@ -24,6 +28,12 @@ __all__ = ["TraceDriver", "TraceState"]
 
 _PS_PER_US = 1_000_000
 _GBPS_TICK_PS = 8000  # 1 byte per tick of 8000 ps is 1 Gb/s
+#: Kinds of records, the option that each needs, the block's minor version from which on it is made.
+_OPTIONAL = (
+    ("receiver", "receiver", 0),
+    ("forecast", "forecast", TRACE_FORECASTS_FROM),
+    ("program", "law_cores", TRACE_PROGRAMS_FROM),
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,14 @@ class TraceState:
     level: int  #: records that wait
     reached: bool
     counters: dict[str, int]
+
+
+def _name(kinds: type[IntEnum], code: int) -> str:
+    return kinds(code).name.lower() if code in tuple(kinds) else f"code {code}"
+
+
+def _named(flags: int) -> tuple[str, ...]:
+    return tuple(flag.name.lower() for flag in Flag if flags >> flag & 1)
 
 
 class TraceDriver(Windows):
@@ -64,14 +82,14 @@ class TraceDriver(Windows):
         super().__init__(registers)
         sizes, version = registers.sizes, registers.version("TRACE")
         self.missing: dict[str, str] = {}
-        for kind, part in (("receiver", sizes.receiver), ("forecast", sizes.forecast)):
-            if not part:
-                self.missing[kind] = f"it was built without ({kind}=0)"
-        if sizes.forecast and version[1] < TRACE_FORECASTS_FROM:
-            self.missing["forecast"] = (
-                f"its TRACE block is {version[0]}.{version[1]}, and records them from "
-                f"{version[0]}.{TRACE_FORECASTS_FROM} on: build its gateware anew"
-            )
+        for kind, option, since in _OPTIONAL:
+            if not getattr(sizes, option):
+                self.missing[kind] = f"it was built without ({option}=0)"
+            elif version[1] < since:
+                self.missing[kind] = (
+                    f"its TRACE block is {version[0]}.{version[1]}, and records them from "
+                    f"{version[0]}.{since} on: build its gateware anew"
+                )
 
     def state(self) -> TraceState:
         """Kinds of records, records in the FIFO, and totals."""
@@ -195,6 +213,8 @@ class TraceDriver(Windows):
         }
         if kind == TraceKind.DECISION:
             return shown | self._decision(record)
+        if kind == TraceKind.PROGRAM:
+            return shown | self._program(record)
         return shown | {
             name: value
             for name, value in record.items()
@@ -204,17 +224,37 @@ class TraceDriver(Windows):
     def _decision(self, record: dict[str, int]) -> dict[str, Any]:
         event = record["flags"] >> Flag.EVENT & 1
         fine = self._tick_us / (1 << Fmt.SRTT.frac_bits)
-        gbps = _GBPS_TICK_PS / self.registers.identity.tick_ps / (1 << Fmt.RATE.frac_bits)
         predicted = record["rtt_pred"] or record["flags"] >> Flag.PREDICTED & 1
         return {
             "rtt_us": None if event else record["rtt"] * self._tick_us,
             "srtt_us": None if event else record["srtt"] * fine,
             "rtt_pred_us": record["rtt_pred"] * fine if predicted else None,
-            "rate_gbps": record["rate"] * gbps,
+            "rate_gbps": record["rate"] * self._gbps,
             "set": record["set"] if predicted else None,
             "version": record["version"] if predicted else None,
-            "flags": tuple(flag.name.lower() for flag in Flag if record["flags"] >> flag & 1),
+            "flags": _named(record["flags"]),
         }
+
+    def _program(self, record: dict[str, int]) -> dict[str, Any]:
+        live = record["live"]
+        return {
+            "event": _name(Kind, record["event"]),
+            "rtt_us": record["rtt"] * self._tick_us or None,
+            "base_us": record["base"] * self._tick_us or None,
+            "marked": bool(record["marked"]),
+            "above": bool(record["above"]),
+            "slot": record["slot"],
+            "bank": record["bank"] if live else None,
+            "status": _name(Status, record["status"]) if live else "safe",
+            "turns": record["turns"] if live else None,
+            "rate_gbps": record["rate"] * self._gbps,
+            "window_bytes": record["window"] or None,
+            "flags": _named(record["flags"]),
+        }
+
+    @property
+    def _gbps(self) -> float:
+        return _GBPS_TICK_PS / self.registers.identity.tick_ps / (1 << Fmt.RATE.frac_bits)
 
     @property
     def _tick_us(self) -> float:

@@ -311,13 +311,7 @@ class Emulator:
             `law_fields.LAW_EVENT_FIELDS`.
         """
         decision = self.nic.happen(*event.tolist())
-        made = np.array([] if decision is None else [decision], dtype=np.int64)
-        made = made.reshape(-1, len(_DECISION))
-        if self.trace is not None:
-            for row in made:
-                self.trace.decided(self.nic, row, rtt=0, t=int(event[2]), model=(0, 0))
-        self.account(made, ignored=1 - len(made))
-        return made
+        return self._moved(decision, t=int(event[2]))
 
     def acknowledge(self, ack: Ints) -> Ints:
         """Decisions [1, 8] or [0, 8] on one acknowledgement [7]; status and counters follow.
@@ -328,8 +322,15 @@ class Emulator:
             `law_fields.ACK_FIELDS`.
         """
         decision = self.nic.acknowledge(ack)
+        return self._moved(decision, t=int(ack[1]))
+
+    def _moved(self, decision: Sequence[int] | None, *, t: int) -> Ints:
+        """The decision on an event or an acknowledgement, traced and counted."""
         made = np.array([] if decision is None else [decision], dtype=np.int64)
         made = made.reshape(-1, len(_DECISION))
+        if self.trace is not None:
+            for row in made:
+                self.trace.decided(self.nic, row, rtt=0, t=t, model=(0, 0))
         self.account(made, ignored=1 - len(made))
         return made
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from precog_models.nic import GoldenNic
 from precog_models.trace import TraceFifo, TraceFilter
-from precog_spec.contract import DECISION_FIELDS, Flag, TraceKind
+from precog_spec.contract import DECISION_FIELDS, PROGRAM_ALGORITHM, Flag, TraceKind
 from precog_spec.law_fields import NO_SCORE
 from precog_spec.registers.model import Word
 from precog_spec.registers.trace import TRACE_DEPTH, TRACE_EVENTS, TRACE_FILTER, TRACE_KINDS
@@ -66,7 +66,7 @@ class EmulatedTrace:
         t: int,
         model: tuple[int, int],
     ) -> None:
-        """A decision [8] that `nic` has just made, and what it was made of.
+        """A decision [8] that `nic` has just made, and what it was made of; what its program did.
 
         Parameters
         ----------
@@ -79,17 +79,21 @@ class EmulatedTrace:
         """
         row = dict(zip(_DECISION, decision.tolist(), strict=True))
         scored = row["flags"] >> Flag.SCORED & 1
+        head = {name: row[name] for name in ("qp", "flags")}
+        head |= {"t": t, "score": nic.score(row["qp"]) if scored else NO_SCORE}
         self.offer(
             {
                 "kind": int(TraceKind.DECISION),
-                "t": t,
-                "score": nic.score(row["qp"]) if scored else NO_SCORE,
+                **head,
                 "rtt": rtt,
                 "set": model[0],
                 "version": model[1],
-                **{name: row[name] for name in ("qp", "flags", "srtt", "rtt_pred", "rate")},
+                **{name: row[name] for name in ("srtt", "rtt_pred", "rate")},
             }
         )
+        programmed = nic.configuration(row["qp"])["algorithm"] >= PROGRAM_ALGORITHM
+        if nic.engine is not None and programmed:
+            self.offer({"kind": int(TraceKind.PROGRAM), **head, **nic.engine.told()})
 
     def reset(self) -> None:
         """The FIFO is empty; its next record is number 0."""

@@ -54,7 +54,6 @@ def test_sizes() -> None:
         ({"law_cores": 2}, "law_cores must be one of 0, 1, 4, 8, not 2"),
         ({"law_cores": 8, "qps": 4}, "law_cores must be at most the 4 qps, not 8"),
         ({"law_cores": 1, "laws": False}, "law_cores needs laws, which is off"),
-        ({"law_cores": 1, "trace": True}, "law_cores excludes trace, which is on"),
     ],
 )
 def test_devices_that_cannot_be_built(sizes: dict[str, int], message: str) -> None:

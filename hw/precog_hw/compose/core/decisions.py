@@ -33,11 +33,14 @@ def decisions(parts: Parts) -> None:
         psched.hold.eq(core.hold),
     ]
     if parts.config.trace:
-        of, made_of = laws.about, core.made_of
+        model, made_of = Mux(laws.about.sample, rate.o_model.as_value(), 0), core.made_of
+        if engine is not None:
+            m.d.comb += [engine.model.eq(model), core.ran.eq(engine.ran)]
+            model = engine.o_model
         m.d.comb += [
-            *(made_of[name].eq(of[name]) for name in ("t", "rtt")),
+            *(made_of[name].eq(psched.about[name]) for name in ("t", "rtt")),
             made_of.score.eq(psched.score),
-            made_of.model.eq(Mux(of.sample, rate.o_model.as_value(), 0)),
+            made_of.model.eq(model),
         ]
 
 

@@ -9,7 +9,7 @@ from precog_hw.csr.qp import config_layout
 from precog_hw.predict.forecast import FORECAST, PROFILE, Forecaster
 from precog_hw.predict.unit import Predictor
 from precog_hw.rate.engine.engine import LawEngine, host_ports
-from precog_hw.rate.law_layouts import LAW_ACK, LAW_EVENT, MADE_OF
+from precog_hw.rate.law_layouts import LAW_ACK, LAW_EVENT, MADE_OF, RAN
 from precog_spec.config import NicConfig
 
 __all__ = ["core_ports", "forecast_names"]
@@ -57,7 +57,7 @@ def core_ports(
         }
         ports |= _passed(forecaster, forecast_names(config), prefix="forecast_")
     if config.trace:
-        ports |= {"made_of": Out(MADE_OF)}
+        ports |= {"made_of": Out(MADE_OF), **({"ran": Out(RAN)} if engine is not None else {})}
     return ports
 
 

@@ -1,20 +1,21 @@
 """Ends events: what the program said, or the safe law, becomes the queue pair's decision."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import DECISION
-from precog_hw.rate.law_layouts import ABOUT
+from precog_hw.rate.law_layouts import ABOUT, RAN
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, Fmt
+from precog_spec.engine.events import Kind
 from precog_spec.engine.image_fields import BANKS, BUDGET_BITS
 from precog_spec.engine.isa import SLOTS
 
 from .flight import begun_layout
 from .layouts import result_layout
 from .safety import Safety
-from .threads import Status
+from .threads import DAMAGED, Status
 
 __all__ = ["CLOSED", "ROW", "TRAP", "Commit"]
 
@@ -63,6 +64,8 @@ class Commit(wiring.Component):
         The decision at the output is taken.
     close_stb, close : Out(1), Out(CLOSED)
         With `put_stb`.
+    ran : Out(RAN)
+        With `config.trace`: of the decision that is offered, without its strobe.
     """
 
     def __init__(self, config: NicConfig) -> None:
@@ -92,6 +95,7 @@ class Commit(wiring.Component):
                 "taken": In(1),
                 "close_stb": Out(1),
                 "close": Out(CLOSED),
+                **({"ran": Out(RAN)} if config.trace else {}),
             }
         )
 
@@ -164,6 +168,8 @@ class Commit(wiring.Component):
                     m.next = "SEEK"
             with m.State("PASS"), m.If(self.taken):
                 m.next = "OFFER"
+        if self._config.trace:
+            self._tell(m, Mux(damaged, DAMAGED, status), Mux(damaged, 0, turns), final)
         m.d.comb += [
             self.decision.eq(of.decision),
             self.about.eq(of.about),
@@ -175,3 +181,17 @@ class Commit(wiring.Component):
         with m.If(of.held):
             m.d.comb += self.decision.flags[Flag.HELD].eq(1)
         return m
+
+    def _tell(self, m: Module, status: Value, turns: Value, final: data.View) -> None:
+        """What the event was, how it ended, and what that led to."""
+        of, ran = self.of, self.ran
+        timed = (of.kind == Kind.ACK) | (of.kind == Kind.SAMPLE)
+        m.d.comb += [
+            ran.event.eq(of.kind),
+            ran.base.eq(Mux((of.base == 0) & timed, of.rtt, of.base)),
+            ran.rate.eq(final.rate),
+            ran.window.eq(final.window),
+            *(ran[name].eq(of[name]) for name in ("rtt", "slot", "live", "marked", "above")),
+        ]
+        with m.If(of.live):
+            m.d.comb += [ran.bank.eq(of.bank), ran.status.eq(status), ran.turns.eq(turns)]

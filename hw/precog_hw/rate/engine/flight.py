@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import DECISION
 from precog_hw.rate.law_layouts import ABOUT, BOUNDS
+from precog_hw.rate.layouts import MODEL
 from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
 from precog_spec.engine.image_fields import BANKS, BUDGET_BITS
@@ -51,6 +52,7 @@ def begun_layout(config: NicConfig) -> data.StructLayout:
             "was_tag": 32,
             "decision": DECISION,
             "about": ABOUT,
+            **({"rtt": Fmt.RTT.width, "marked": 1, "model": MODEL} if config.trace else {}),
         }
     )
 

@@ -10,7 +10,8 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.csr.layouts import DECISION
 from precog_hw.csr.qp import config_layout
 from precog_hw.passing import pass_ports
-from precog_hw.rate.law_layouts import ABOUT, LAW_ACK, LAW_EVENT, beyond, within
+from precog_hw.rate.law_layouts import ABOUT, LAW_ACK, LAW_EVENT, RAN, beyond, within
+from precog_hw.rate.layouts import MODEL
 from precog_hw.rows import plain_memory
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, Fmt
@@ -132,6 +133,9 @@ class ProgramStage(wiring.Component):
     damaged_stb : Out(1)
         An event needed a word of its program that is not as it was written.
     busy : Out(1)
+    model, o_model, ran : In(MODEL), Out(MODEL), Out(RAN)
+        With `config.trace`: the model that answered for the decision at `i`, and at `o`; what the
+        engine did for that at `o`.
     check, copies, scrub, scrubbed, suspect
         With ECC of programs: as `Cores`. What a core says while it is reset is lost.
     """
@@ -142,6 +146,7 @@ class ProgramStage(wiring.Component):
         if guarded:
             guarded["copies"] = In(config.law_cores)
         self._guarded = tuple(guarded)
+        traced = {"model": In(MODEL), "o_model": Out(MODEL), "ran": Out(RAN)}
         super().__init__(
             {
                 "i": In(stream.Signature(DECISION)),
@@ -176,6 +181,7 @@ class ProgramStage(wiring.Component):
                 "close": Out(CLOSED),
                 "damaged_stb": Out(1),
                 "busy": Out(1),
+                **(traced if config.trace else {}),
                 **guarded,
             }
         )
@@ -415,3 +421,12 @@ class ProgramStage(wiring.Component):
             ]
         with m.If(offers):
             m.d.comb += [self.o.payload.eq(commit.decision), self.of.eq(commit.about)]
+        if self._config.trace:
+            m.d.comb += [
+                begun.rtt.eq(intake.words.rtt),
+                begun.marked.eq(intake.words.marked),
+                begun.model.eq(Mux(intake.sampled, self.model.as_value(), 0)),
+                self.o_model.eq(Mux(offers, commit.of.model.as_value(), self.model.as_value())),
+                self.ran.eq(commit.ran),
+                self.ran.stb.eq(offers),
+            ]

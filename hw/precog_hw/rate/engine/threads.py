@@ -8,7 +8,7 @@ from precog_spec.engine.isa import CODE_WORDS, THREADS
 
 from .layouts import ID_BITS
 
-__all__ = ["DECISION", "THREAD_BITS", "TURN_BITS", "Status", "Threads", "about_layout"]
+__all__ = ["DAMAGED", "DECISION", "THREAD_BITS", "TURN_BITS", "Status", "Threads", "about_layout"]
 
 THREAD_BITS = 3
 TURN_BITS = 12
@@ -22,6 +22,10 @@ class Status(enum.Enum, shape=2):  # type: ignore[call-arg]
     ILLEGAL = 1
     OVERRUN = 2
     FELL = 3
+
+
+#: Behind them, of an event that needs a damaged word; such a result has a bit of its own.
+DAMAGED = len(Status)
 
 
 class _State(enum.Enum, shape=2):  # type: ignore[call-arg]

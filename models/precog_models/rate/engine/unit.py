@@ -16,6 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_spec.contract import TRACE_BODIES, TraceKind
 from precog_spec.engine.events import EVENT_FIELDS, EVENTS, Kind
 from precog_spec.engine.image_fields import (
     BANKS,
@@ -33,16 +34,19 @@ from ...jit import njit
 from .image import unpacked
 from .machine import Status, run
 
-__all__ = ["COUNTS", "EngineUnit", "engine_above", "engine_event", "engine_size"]
+__all__ = ["COUNTS", "TOLD", "EngineUnit", "engine_above", "engine_event", "engine_size"]
 
 Ints = NDArray[np.int64]
 
 #: What is counted, then where the last trap was.
 COUNTS = ("events", "trapped", "overrun", "safe")
 LAST = ("slot", "status", "qp", "turns")
-_HEAD = ("threshold", "budget", *COUNTS, *LAST, "damaged")
+#: What is known of the last event, for the trace.
+TOLD = tuple(name for name, _ in TRACE_BODIES[TraceKind.PROGRAM])
+_HEAD = ("threshold", "budget", *COUNTS, *LAST, "damaged", *TOLD)
 _THRESHOLD, _BUDGET, _EVENTS, _TRAPPED, _OVERRUN, _SAFE, _LAST = range(7)
 _HELD = _LAST + len(LAST)
+_TOLD = _HELD + 1
 _SLOT_WORDS_AT = len(_HEAD)
 _BANK, _ENABLE, _TRIPPED, _DAMAGED, _SLOT_SIZE = range(5)
 _BANKS_AT = _SLOT_WORDS_AT + SLOTS * _SLOT_SIZE
@@ -55,9 +59,17 @@ _ON, _SLOT, _MIN, _MAX, _INIT, _LIVE, _RATE, _WINDOW, _BASE, _TAGGED, _ROW_TAG, 
 _ROW_SIZE = _STATE + ROW_WORDS
 
 _WORDS = [name for name, _, _ in EVENT_FIELDS]
-(_E_RTT, _E_RATE, _E_WINDOW, _E_MIN, _E_MAX, _E_INIT, _E_BASE, _E_MTU) = (
+(_E_RTT, _E_MARKED, _E_RATE, _E_WINDOW, _E_MIN, _E_MAX, _E_INIT, _E_BASE, _E_MTU) = (
     _WORDS.index(name)
-    for name in ("rtt", "rate", "window", "min_rate", "max_rate", "init_rate", "base", "mtu")
+    for name in (
+        *("rtt", "marked", "rate", "window", "min_rate", "max_rate", "init_rate", "base", "mtu"),
+    )
+)
+(_T_EVENT, _T_RTT, _T_BASE, _T_MARKED, _T_ABOVE, _T_SLOT, _T_LIVE, _T_BANK) = (
+    TOLD.index(name) for name in ("event", "rtt", "base", "marked", "above", "slot", "live", "bank")
+)
+_T_STATUS, _T_TURNS, _T_RATE, _T_WINDOW = (
+    TOLD.index(name) for name in ("status", "turns", "rate", "window")
 )
 _ACK, _SAMPLE, _CNP, _LOSS = (int(k) for k in (Kind.ACK, Kind.SAMPLE, Kind.CNP, Kind.LOSS))
 _DONE, _OVER, _WRONG = (int(s) for s in (Status.DONE, Status.OVERRUN, Status.DAMAGED))
@@ -130,14 +142,14 @@ def engine_event(unit: Ints, qp: int, event: Ints, nothing: Ints) -> tuple[int, 
 
     slot = unit[_SLOT_WORDS_AT + row[_SLOT] * _SLOT_SIZE :][:_SLOT_SIZE]
     new_rate, new_window = rate, window
-    if slot[_ENABLE]:
+    live, status, turns, stored = slot[_ENABLE], _DONE, 0, 0
+    if live:
         start = _BANKS_AT + slot[_BANK] * _BANK_SIZE
         bank = unit[start : start + _BANK_SIZE]
         if not row[_TAGGED] or row[_ROW_TAG] != bank[_TAG]:
             row[_STATE:] = 0
             row[_TAGGED], row[_ROW_TAG] = 1, bank[_TAG]
         entry = bank[_ENTRIES + kind]
-        status, turns, stored = _DONE, 0, 0
         unit[_EVENTS] += 1
         if entry >= CODE_WORDS:
             status = _WRONG
@@ -167,6 +179,12 @@ def engine_event(unit: Ints, qp: int, event: Ints, nothing: Ints) -> tuple[int, 
     if above:
         new_rate, new_window = min(new_rate, rate), _less(new_window, window)
     row[_LIVE], row[_RATE], row[_WINDOW] = 1, new_rate, new_window
+    told = unit[_TOLD:_SLOT_WORDS_AT]
+    told[_T_EVENT], told[_T_RTT], told[_T_BASE] = kind, event[_E_RTT], base
+    told[_T_MARKED], told[_T_ABOVE], told[_T_SLOT] = event[_E_MARKED], above, row[_SLOT]
+    told[_T_LIVE], told[_T_BANK], told[_T_STATUS] = live, slot[_BANK] if live else 0, status
+    told[_T_TURNS] = 0 if status == _WRONG else turns
+    told[_T_RATE], told[_T_WINDOW] = new_rate, new_window
     return int(new_rate), int(new_window)
 
 
@@ -274,6 +292,10 @@ class EngineUnit:
     def counts(self) -> dict[str, int]:
         """`COUNTS` since the start."""
         return dict(zip(COUNTS, self.array[_EVENTS:_LAST].tolist(), strict=True))
+
+    def told(self) -> dict[str, int]:
+        """`TOLD` of the last event."""
+        return dict(zip(TOLD, self.array[_TOLD:_SLOT_WORDS_AT].tolist(), strict=True))
 
     def last(self) -> dict[str, int]:
         """Where the last trap was."""

@@ -21,7 +21,7 @@ from precog_models.laws.compiler.load import load
 from precog_models.predict.ecc import guard_program
 from precog_models.rate.engine.core import event_words
 from precog_models.rate.engine.image import image_of
-from precog_models.rate.engine.unit import EngineUnit
+from precog_models.rate.engine.unit import TOLD, EngineUnit
 from precog_sim.rtl.event_block import event_library
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag
@@ -172,11 +172,14 @@ class Bench:
         engine, t = self.engine, qp + 1
         ctx.set(engine.i.payload, {"qp": qp, "base": self.base})
         ctx.set(engine.about, {"sample": 1, "t": t, "rtt": self.base})
+        ctx.set(engine.model, {"set": qp + 1, "version": t})
         ctx.set(engine.i.valid, 1)
         await ctx.tick().until(engine.i.ready)
         ctx.set(engine.i.valid, 0)
+        ctx.set(engine.model, {})
         ctx.set(engine.o.ready, 1)
-        await ctx.tick().until(engine.o.valid)
+        (model,) = await ctx.tick().sample(engine.o_model).until(engine.o.valid)
+        assert (model.set, model.version) == (qp + 1, t)
         words = {"now": t, "rtt": self.base, "base": self.base, "mtu": _MTU}
         self.unit.event(qp, event_words(Kind.SAMPLE, **words))
 
@@ -237,25 +240,27 @@ class Bench:
             await ctx.tick()
         began, takes = self.simulation.cycles, True
         told = engine.o.valid, engine.close_stb, engine.counts
-        shown = *told, engine.o.payload, engine.of, engine.close
+        shown = *told, engine.o.payload, engine.of, engine.close, engine.ran
         while self.left:
             ctx.set(engine.o.ready, takes)
             seen = await ctx.tick().sample(*shown).until(*told)
-            valid, closes, counts, decision, about, closed = seen
+            valid, closes, counts, decision, about, closed, ran = seen
             for n in range(len(self.counts)):
                 self.counts[n] += counts >> n & 1
             if closes:
                 self.ended.append((closed.qp, closed.live, closed.bank))
             if valid and takes:
-                self._compare(decision, about.t)
+                self._compare(decision, about.t, ran)
             takes = not self.stall or self.rng.random() >= self.stall
         self.cycles = self.simulation.cycles - began
 
-    def _compare(self, decision: Any, t: int) -> None:
+    def _compare(self, decision: Any, t: int, ran: Any) -> None:
         qp, words = self.words.pop(t)
         of, live, bank = self.ended.popleft()
         assert of == qp == decision.qp
         rate, window = self._golden(qp, words, bool(live), bank)
+        assert ran.stb
+        assert {name: getattr(ran, name) for name in TOLD} == self.unit.told()
         flags = 0
         if self._asks(qp):
             if t in self.scores:
@@ -296,7 +301,7 @@ def _traffic(bench: Bench, count: int, collide: bool) -> None:
 
 
 def _config(cores: int, qps: int = 16) -> NicConfig:
-    return NicConfig(qps=qps, sets=2, lanes=16, columns=1, steps=1, law_cores=cores)
+    return NicConfig(qps=qps, sets=2, lanes=16, columns=1, steps=1, law_cores=cores, trace=True)
 
 
 def _dut(config: NicConfig) -> LawEngine | Scheduled:
