@@ -63,6 +63,8 @@ class Memory:
             pass
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             self.damaged = True
+        except (OverflowError, RecursionError):  # JSON bounds neither numbers nor nesting
+            self.damaged = True
 
     def plan(self, place: str) -> tuple[Remembered, ModelSet] | None:
         """The plan of a place and its models; None: there was none.
@@ -70,12 +72,18 @@ class Memory:
         Raises
         ------
         OSError, ValueError
-            Its files are gone or damaged.
+            Its files are gone or damaged. What is left of them is deleted: `save` writes them anew
+            once the release has come again.
         """
         told = self._told.get(place)
         if told is None:
             return None
-        return told, ModelSet.load(self._folder / told.digest.hex())
+        folder = self._folder / told.digest.hex()
+        try:
+            return told, ModelSet.load(folder)
+        except (OSError, ValueError):
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
     def save(self, lineup: Lineup, sets: Mapping[bytes, ModelSet]) -> None:
         """Keep what is live, what was before, and the newest of what was refused.
@@ -102,9 +110,9 @@ class Memory:
 
     def _clear_away(self) -> None:
         """Delete sets that no state file names."""
-        named = "".join(path.read_text() for path in self._folder.glob("*.json"))
+        named = b"".join(path.read_bytes() for path in self._folder.glob("*.json"))
         for folder in self._folder.iterdir():
-            if folder.is_dir() and len(folder.name) == 64 and folder.name not in named:
+            if folder.is_dir() and len(folder.name) == 64 and folder.name.encode() not in named:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
