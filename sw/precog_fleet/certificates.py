@@ -9,11 +9,20 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = ["LinkAuthority", "common_name", "expiry", "has_addresses", "new_key", "request"]
+__all__ = [
+    "LinkAuthority",
+    "check_issued",
+    "common_name",
+    "expiry",
+    "has_addresses",
+    "new_key",
+    "request",
+]
 
 _CA_DAYS = 3660
 _DAYS = 397
@@ -71,8 +80,34 @@ def expiry(certificate: bytes) -> datetime.datetime:
 
 
 def common_name(certificate: bytes) -> str:
-    """The member that a certificate names."""
+    """The member that a certificate names; `ValueError` if it is damaged or names none."""
     return _common_name(x509.load_pem_x509_certificate(certificate).subject)
+
+
+def check_issued(certificate: bytes, authority: bytes, key: bytes) -> None:
+    """Refuse a certificate with which no link would come up.
+
+    Parameters
+    ----------
+    certificate, authority : bytes
+        The member's and the fleet's, PEM.
+    key : bytes
+        The link's private key, PEM.
+
+    Raises
+    ------
+    ValueError
+        One of them is damaged, the authority did not issue it, or it is another key's.
+    """
+    issued = x509.load_pem_x509_certificate(certificate)
+    try:
+        issued.verify_directly_issued_by(x509.load_pem_x509_certificate(authority))
+    except (InvalidSignature, TypeError, ValueError) as error:
+        raise ValueError(
+            "certificate must be issued by the authority that comes with it"
+        ) from error
+    if issued.public_key() != _private(key).public_key():
+        raise ValueError("certificate must be for the key of the link, not for another one")
 
 
 class LinkAuthority:
@@ -145,7 +180,10 @@ def _name(name: str) -> x509.Name:
 
 
 def _common_name(name: x509.Name) -> str:
-    return str(name.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
+    names = name.get_attributes_for_oid(NameOID.COMMON_NAME)
+    if len(names) != 1:
+        raise ValueError(f"certificate must name one member, not {len(names)}")
+    return str(names[0].value)
 
 
 def _builder(

@@ -15,12 +15,12 @@ from typing import Any, Self
 
 from . import places
 from .addresses import checked_address, checked_endpoint
-from .bodies import ROLES
-from .certificates import common_name, new_key, request
+from .bodies import ROLES, Membership
+from .certificates import check_issued, common_name, new_key, request
 from .durable import write_durably
 from .fields import NAME
 from .places import require, require_new
-from .records import AUTHORITY, canonical
+from .records import AUTHORITY, canonical, open_envelope, parse_body
 from .signing import SigningKey, verify
 
 __all__ = ["Credentials", "FleetInfo", "Member", "Request"]
@@ -119,11 +119,11 @@ class Request:
         try:
             found = cls(**{name: str(data[name]) for name in cls.__dataclass_fields__})
             public, signature = bytes.fromhex(found.public), bytes.fromhex(found.signature)
+            message = found.message()
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} must be {_REQUEST}, but is not: {error}") from None
         _checked_name(found.name, found.role)
-        genuine = verify(public, signature, found.message())
-        if not genuine:
+        if not verify(public, signature, message):
             raise ValueError(f"{path} must be signed by the key that it names, but is not")
         return found
 
@@ -242,15 +242,21 @@ class Member:
         Raises
         ------
         ValueError
-            The folder is no member's, they are another's, or the certificate or the fleet is
-            damaged.
+            The folder is no member's, they are another's, or a part of them is damaged, or not of
+            the same fleet; nothing is written then.
         """
         require(folder, places.MEMBER)
         asked = Request.load(folder / "request.json")
-        named = common_name(credentials.certificate.encode())
-        if not asked.name == credentials.name == named:
-            raise ValueError(f"credentials must be for {asked.name}, not {credentials.name}")
-        info = FleetInfo.parse(credentials.fleet)
+        try:
+            named = common_name(credentials.certificate.encode())
+            if not asked.name == credentials.name == named:
+                raise ValueError(f"they must be for {asked.name}, not {credentials.name}")
+            info = FleetInfo.parse(credentials.fleet)
+            pem = credentials.certificate.encode(), credentials.ca.encode()
+            check_issued(*pem, (folder / "link.key").read_bytes())
+            _check_membership(credentials.frames, info.public, asked)
+        except ValueError as error:
+            raise ValueError(f"credentials of {folder} cannot be used: {error}") from error
         write_durably(folder / "ca.pem", credentials.ca.encode())
         write_durably(folder / "fleet.json", json.dumps(asdict(info)).encode())
         frames = json.dumps(credentials.frames).encode()
@@ -261,6 +267,26 @@ class Member:
     def memberships(self) -> list[bytes]:
         """Frames that came with the credentials: the member and all others of that day."""
         return [bytes.fromhex(frame) for frame in _json(self.folder / "memberships.json", _JOINED)]
+
+
+def _check_membership(frames: Sequence[str], authority: bytes, asked: Request) -> None:
+    """Refuse memberships that are damaged, or none of which is the asker's.
+
+    When they count is not asked: a clock may be wrong while a host joins.
+    """
+    own = False
+    for text in frames:
+        envelope = open_envelope(bytes.fromhex(text))
+        if not verify(authority, envelope.signature, envelope.message(authority)):
+            raise ValueError("memberships must be signed by the fleet's authority")
+        record = parse_body(envelope)
+        own |= (
+            isinstance(record.body, Membership)
+            and record.key == f"member/{asked.name}"
+            and record.body.public.hex() == asked.public
+        )
+    if not own:
+        raise ValueError(f"memberships must have that of {asked.name} and its key")
 
 
 def _checked_name(name: str, role: str) -> None:
@@ -276,5 +302,5 @@ def _checked_name(name: str, role: str) -> None:
 def _json(path: Path, what: str) -> Any:
     try:
         return json.loads(path.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} must be {what}, but is not JSON") from error

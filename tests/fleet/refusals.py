@@ -119,7 +119,7 @@ REFUSED: dict[str, dict[str, Cases]] = {
     "join": {
         "folder": (
             *_before(_NO_MEMBER[:4], "{host0}.json"),
-            ("{rack0} {host0}.json", "credentials must be for rack0, not host0"),
+            ("{rack0} {host0}.json", "they must be for rack0, not host0"),
         ),
         "credentials": (
             ("{asked} {nope}", "file {nope}: No such file"),

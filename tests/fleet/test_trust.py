@@ -6,6 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from tests.command_line import Ran, Run, ran
 
 from precog_fleet.addresses import checked_address, checked_endpoint
@@ -75,13 +78,53 @@ def test_a_name_belongs_to_one_key(authority: Authority, tmp_path: Path) -> None
         authority.approve(one, NOW)  # else a file that lies about would bring the thief back
     second = authority.approve(two, NOW)
     assert len(authority.frames(NOW)) == 1
-    with pytest.raises(ValueError, match="credentials must be for host0, not host1"):
+    with pytest.raises(ValueError, match="b cannot be used: they must be for host0, not host1"):
         Member.join(
             tmp_path / "b",
             Credentials("host1", second.certificate, second.ca, second.fleet, second.frames),
         )
     assert common_name(first.certificate.encode()) == "host0"
     assert 390 < (expiry(first.certificate.encode()).timestamp() - now_ms() / 1000) / 86400 < 400
+
+
+def test_credentials_that_cannot_be_used_change_nothing(
+    authority: Authority, tmp_path: Path
+) -> None:
+    folder = tmp_path / "a"
+    asked = Member.enroll(folder, "host0", "agent")
+    other = Authority.create(tmp_path / "other", "lab2", ())
+    foreign = other.approve(asked, NOW)
+    twin = authority.approve(Member.enroll(tmp_path / "b", "host1", "agent"), NOW)
+    given = authority.approve(asked, NOW)
+    Member.join(folder, given)
+    link = new_key()
+    stolen = authority._links.issue(request(link, "host0", ()), "host0").decode()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for change, message in (
+        ({"ca": ""}, "must be issued by the authority that comes with it"),
+        ({"ca": foreign.ca}, "must be issued by the authority that comes with it"),
+        ({"certificate": stolen}, "must be for the key of the link, not for another one"),
+        ({"certificate": "\ud800"}, "cannot be used"),
+        ({"frames": ()}, "memberships must have that of host0 and its key"),
+        ({"frames": twin.frames[:1]}, "memberships must have that of host0 and its key"),
+        ({"frames": ("zz",)}, "cannot be used: non-hexadecimal number"),
+        ({"frames": ("00",)}, "frame must start with PFR1 and a name"),
+        ({"frames": foreign.frames}, "memberships must be signed by the fleet's authority"),
+        ({"fleet": {**given.fleet, "authority": "00" * 32}}, "must be signed by the fleet's"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Member.join(folder, replace(given, **change))
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_request_without_a_name(authority: Authority, tmp_path: Path) -> None:
+    unnamed = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
+    csr = unnamed.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    pem = csr.public_bytes(serialization.Encoding.PEM).decode()
+    asked = replace(Member.enroll(tmp_path / "a", "host0", "agent"), csr=pem)
+    with pytest.raises(ValueError, match="certificate must name one member, not 0"):
+        authority.approve(asked, NOW)
+    assert authority.members(NOW) == {}
 
 
 def test_requests_are_the_askers(authority: Authority, tmp_path: Path) -> None:
@@ -94,10 +137,14 @@ def test_requests_are_the_askers(authority: Authority, tmp_path: Path) -> None:
         ({"public": "zz"}, "must be a request of precog fleet enroll"),
         ({"role": "king"}, "role must be one of agent, router, trainer, not 'king'"),
         ({"name": "authority"}, "and not authority, not 'authority'"),
+        ({"csr": "\ud800"}, "must be a request of precog fleet enroll"),
     ):
         path.write_text(json.dumps(good | change))
         with pytest.raises(ValueError, match=message):
             Request.load(path)
+    path.write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="must be a request of precog fleet enroll"):
+        Request.load(path)
     csr = request(new_key(), "host1", ())
     key = SigningKey.generate()
     unsigned = Request("host0", "agent", key.public.hex(), csr.decode(), "")
