@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from precog_host.device import Device
 from precog_models.laws.compiler.compile import compile_law
 from precog_models.laws.compiler.load import load
+from precog_models.rate.engine.program import Program
 from precog_sim.loop import Comparison, device_functions
 from precog_sim.network import Record, Result, Scenario, check_timing, run
 from precog_sim.network.asking import LOG_FIELDS, asking
@@ -66,6 +67,20 @@ class EngineSetup:
                 f"open it with qps={1 << (flows - 1).bit_length()}"
             )
 
+    def compiled(
+        self, facts: Mapping[str, float], tick_ps: int = _TICK_PS
+    ) -> tuple[Program, dict[str, int | list[int]]]:
+        """The law's program, and its parameters; `facts` as of `apply`.
+
+        Raises
+        ------
+        ValueError
+            There is no such law, preset or parameter, or the law cannot be compiled.
+        """
+        made = compile_law(load(self.law))
+        told = made.law.with_facts(self.values, facts)
+        return made.program, made.law.integers(self.preset, tick_ps, **told)
+
     def apply(self, device: Device, flows: int, facts: Mapping[str, float]) -> None:
         """Load the law, and let queue pairs 0..flows-1 of `device` run it.
 
@@ -80,10 +95,8 @@ class EngineSetup:
         """
         self.check(device, flows)
         assert device.law is not None
-        made = compile_law(load(self.law))
-        told = made.law.with_facts(self.values, facts)
-        values = made.law.integers(self.preset, device.tick_ps, **told)
-        device.law.load(made.program, values, slot=_SLOT)
+        program, values = self.compiled(facts, device.tick_ps)
+        device.law.load(program, values, slot=_SLOT)
         for number in range(flows):
             device.qp(number).configure(
                 preset="precog",

@@ -124,6 +124,23 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert record["counters"]["safe"] == record["counters"]["overrun"] == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("absent.py", "law absent.py must be a readable text file"),
+        ("swift gain=1", "parameter must be one of"),
+        ("swift --preset mine", "preset of swift must be one of default"),
+    ],
+)
+def test_a_wrong_law_is_refused_before_its_device_is_built(
+    words: str, message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Device, "open", None)
+    done = ran(capsys, "sim", "law", *words.split(), "--scenario", "hundredth")
+    assert done.status == 2
+    assert done.err.startswith(f"error: {message}"), done.err
+
+
 def test_a_difference_is_named() -> None:
     one = _golden(EngineSetup("timely"), _short(3000))
     log = one.log.copy()

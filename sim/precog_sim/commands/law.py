@@ -53,10 +53,13 @@ def law(
     from precog_sim.law_loop import EngineSetup, compare_engines, run_with_engine
     from precog_sim.network import incast
     from precog_sim.network.metrics import measure
+    from precog_sim.network.prepare import link_facts
     from precog_studies.prediction.told import with_arm
 
     network = with_arm(incast(scenario, senders=senders, sizes=size), arm, seed)
     setup = EngineSetup(name, preset, parameters_given(assignments or ()), start_gbps)
+    # A law that is wrong is refused at once: the RTL is built for minutes when it is opened.
+    setup.compiled(link_facts(network, whole_bps=False).facts)
     with Device.open(device) as opened:
         setup.check(opened, len(network.flows))
         # The golden engine goes first: it compiles the simulator, which is not to be timed.
