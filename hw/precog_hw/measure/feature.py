@@ -13,7 +13,7 @@ from precog_hw.measure.base_rtt import BaseRtt
 from precog_hw.measure.division import Division
 from precog_hw.measure.layouts import feature_layout, measured_layout
 from precog_hw.measure.split import HALF_BITS, SplitMultiplier
-from precog_hw.predict.pipeline import near
+from precog_hw.near import near
 from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
 

@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.near import near
 from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
 
@@ -15,7 +16,7 @@ from ..dsp import Multiplier
 from .activation import Tanh, folded, table_latency
 from .layouts import GATES, Sizes, load_layout, scrub_ports, slot_layout
 from .memory import block_memory
-from .pipeline import Delays, near
+from .pipeline import Delays
 from .taps import Taps, tap
 from .weights import add_biases, add_input_weights, add_shifts, pick_unit
 

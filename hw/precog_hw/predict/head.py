@@ -10,13 +10,14 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory, ReadPort
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.near import near
 from precog_spec.config import NicConfig
 from precog_spec.contract import HIDDEN, MAX_OUTPUTS, Fmt
 
 from ..dsp import Multiplier
 from ..fixed import carry_save, widened
 from .layouts import JOBS, OUTPUTS, Sizes, load_layout, scrub_ports, slot_layout
-from .pipeline import Delays, near
+from .pipeline import Delays
 from .taps import tap
 from .weights import add_head_biases, add_head_shifts, add_head_weights, pick_unit
 

@@ -4,12 +4,13 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.near import near
 from precog_spec.config import NicConfig
 from precog_spec.contract import ACC_BITS
 
 from .cell import state_write_layout
 from .layouts import GATES, Sizes, load_layout, pass_layout, scrub_ports
-from .pipeline import Delays, near
+from .pipeline import Delays
 from .taps import Taps, Thief
 from .weights import add_biases, add_shifts, pick_unit
 

@@ -4,12 +4,13 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.near import near
 from precog_spec.config import NicConfig
 from precog_spec.contract import ACC_BITS, HIDDEN, Fmt
 
 from ..dsp import Multiplier
 from .layouts import Sizes, answer_layout, load_layout, place_layout
-from .pipeline import Delays, near
+from .pipeline import Delays
 from .taps import Taps
 from .weights import add_recurrent_weights
 

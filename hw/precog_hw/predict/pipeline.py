@@ -1,12 +1,12 @@
 """Registers behind values: delay chains, memoised, so that a value can be asked for at any later
-stage; and copies for readers that are far apart.
+stage.
 """
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Module, Signal, Value
 
-__all__ = ["Delays", "near"]
+__all__ = ["Delays"]
 
 
 class Delays:
@@ -49,31 +49,3 @@ class Delays:
             self._m.d.sync += later.eq(chain[-1])
             chain.append(later)
         return chain[cycles]
-
-
-def near(
-    m: Module, name: str, value: Value, *, dsp: str, when: Value | None = None, to: int = 0
-) -> Value:
-    """`value`, one cycle later, in a register for the caller alone.
-
-    For signals with readers all over the device: a copy can be placed next to each reader.
-
-    Parameters
-    ----------
-    m : Module
-        Gets the register, in its ``sync`` domain; not reset.
-    name : str
-    value : Value
-    dsp : str
-        `NicConfig.dsp`.
-    when, to : Value, int
-        What is taken instead of `value`, and when. On ECP5 that puts no logic behind `value`.
-    """
-    if dsp == "ecp5":
-        from ..boards.ecp5_ff import own_register
-
-        copy = own_register(m, name, value, when=when, to=to)
-        return copy.as_signed() if value.shape().signed else copy
-    register = Signal(value.shape(), name=name, reset_less=True)
-    m.d.sync += register.eq(value if when is None else Mux(when, to, value))
-    return register

@@ -13,6 +13,7 @@ from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.near import near
 from precog_spec.config import NicConfig
 from precog_spec.contract import MAX_STEPS
 
@@ -28,7 +29,6 @@ from .layouts import (
     tag_layout,
 )
 from .memory import block_memory
-from .pipeline import near
 
 __all__ = ["Sequencer", "request_layout", "response_layout"]
 

@@ -14,7 +14,7 @@ from precog_hw.csr.layouts import DECISION, PARAMETERS
 from precog_hw.dsp import Multiplier
 from precog_hw.measure.reciprocal import Aligner, quotient
 from precog_hw.measure.split import HALF_BITS, SplitMultiplier
-from precog_hw.predict.pipeline import near
+from precog_hw.near import near
 from precog_hw.rate.layouts import TRUSTED_ADVICE, job_layout
 from precog_spec.config import NicConfig
 from precog_spec.contract import (

@@ -10,7 +10,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.dsp import Multiplier
-from precog_hw.predict.pipeline import near
+from precog_hw.near import near
 from precog_sim.rtl.verilate import shared_library
 from precog_sim.synth.netlist import simulation_source
 from precog_sim.synth.place import synthesise
