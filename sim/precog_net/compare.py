@@ -9,6 +9,7 @@ __all__ = ["FIGURES", "is_result", "paired"]
 
 FIGURES = ("mean", "p50", "p95", "p99", "p999")
 _QUEUE = ("p99", "max")
+_MOST = 1e18  # of a figure
 _WHOLE = ("pause_share", "utilisation", "drops")
 
 
@@ -33,7 +34,9 @@ def is_result(seeds: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether it is one that sums and differences can take; neither NaN nor infinity is."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= _MOST
 
 
 def paired(

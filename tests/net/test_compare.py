@@ -42,6 +42,10 @@ def files(tmp_path: Path) -> Path:
         ("gap", {**shape, "results": {"x": {"seeds": [seed(n, None) for n in range(3)]}}}),
         ("left", {**shape, "results": {"x": {"seeds": left}}}),
         ("later", {**shape, "stop_ms": 60.0, "results": {"x": {"seeds": base}}}),
+        *(
+            (name, {**shape, "results": {"x": {"seeds": [seed(n, p95) for n in range(3)]}}})
+            for name, p95 in (("huge", 10**400), ("nan", math.nan), ("endless", math.inf))
+        ),
         ("list", []),
         ("bare", {**shape, "results": {"x": {}}}),
         ("odd", {**shape, "results": [1]}),
@@ -91,6 +95,9 @@ def test_refusals(run: Run) -> None:
         (("both.json:x", "bare.json"), "must be a result of precog sim fabric"),
         (("both.json:x", "odd.json"), "must be a result of precog sim fabric"),
         (("both.json:x", "few.json"), "must be a result of precog sim fabric"),
+        (("both.json:x", "huge.json"), "must be a result of precog sim fabric"),
+        (("both.json:x", "nan.json"), "must be a result of precog sim fabric"),
+        (("both.json:x", "endless.json"), "must be a result of precog sim fabric"),
         (("both.json:x", "none.json"), "none.json: No such file"),
     ):
         assert message in run(*names, status=2)
