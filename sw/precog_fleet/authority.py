@@ -49,7 +49,7 @@ class Authority:
         self._key = SigningKey.load(folder / "authority.key")
         try:
             self.info = FleetInfo.parse(json.loads((folder / "fleet.json").read_bytes()))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{folder / 'fleet.json'} is damaged: {error}") from error
         ca = (folder / "ca.key").read_bytes(), (folder / "ca.pem").read_bytes()
         self._links = LinkAuthority(*ca)

@@ -68,7 +68,7 @@ def load_dataset(folder: Path) -> Dataset:
     try:
         card = json.loads((folder / CARD).read_bytes())
         wanted, contract = card["sha256"], int(card["contract"], 16)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"{folder / CARD} must be the card of a training set: {error}") from error
     if contract != CONTRACT_HASH:
         raise ValueError(

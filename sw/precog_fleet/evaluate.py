@@ -230,7 +230,10 @@ def load_evaluation(folder: Path) -> dict[str, Any]:
     data = path.read_bytes()
     if len(data) > MAX_EVALUATION_BYTES:
         raise ValueError(f"{path} must have at most {MAX_EVALUATION_BYTES} bytes, not {len(data)}")
-    found = json.loads(data)
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} must be a JSON object: {error}") from error
     if type(found) is not dict:
         raise ValueError(f"{path} must be a JSON object")
     return found

@@ -280,7 +280,7 @@ def _parsed(work: Callable[[], T]) -> T:
         return work()
     except WrongContractError as error:
         raise RefusedError(Refusal.WRONG_CONTRACT, str(error)) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RefusedError(Refusal.MALFORMED, str(error)) from error
 
 

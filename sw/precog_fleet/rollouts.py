@@ -149,7 +149,7 @@ class Rollouts:
             self._order = None if told["order"] is None else Rollout.parse(told["order"])
             self._run = None if told["run"] is None else _Run(**told["run"])
             self.history = list(told["history"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise ValueError(f"{self._path} must be the state of rollouts: {error}") from error
 
     def _save(self) -> None:

@@ -228,7 +228,7 @@ class Trainer:
             self._number = int(told["number"])
             self._open, self._ended = told["open"], told["ended"]
             self.history = list(told["history"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise ValueError(f"{self._path} must be the state of a trainer: {error}") from error
 
     def _save(self) -> None:

@@ -211,9 +211,10 @@ def test_a_set_that_was_changed_is_refused(tmp_path: Path, folders: list[Path]) 
     card.write_text(card.read_text().replace(f"{CONTRACT_HASH:#010x}", "0x00000001"))
     with pytest.raises(ValueError, match="training set must be for contract"):
         load_dataset(tmp_path / "set")
-    card.write_text("{}")
-    with pytest.raises(ValueError, match="must be the card of a training set"):
-        load_dataset(tmp_path / "set")
+    for text in ("{}", "[" * 100_000):
+        card.write_text(text)
+        with pytest.raises(ValueError, match="must be the card of a training set"):
+            load_dataset(tmp_path / "set")
 
 
 def test_a_set_of_a_moment_cannot_be_split(tmp_path: Path) -> None:

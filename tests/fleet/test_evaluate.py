@@ -187,8 +187,9 @@ def test_the_verdict_follows_from_figures_not_from_what_is_claimed(
 
 
 def test_figures_must_be_there(models: Path) -> None:
-    (models / EVALUATION).write_text("[]")
-    with pytest.raises(ValueError, match="must be a JSON object"):
-        check(models)
+    for text in ("[]", "{", "[" * 50_000):
+        (models / EVALUATION).write_text(text)
+        with pytest.raises(ValueError, match=r"evaluation\.json must be a JSON object"):
+            check(models)
     with pytest.raises(ValueError, match="evaluation must have figures"):
         verdict({"forecast": {}}, LIMITS)

@@ -220,7 +220,9 @@ def test_a_clock_that_is_set_back_starts_the_stage_again(fleet: Fleet) -> None:
     assert fleet.rollouts.running
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"format": 2}', '{"format": 1, "order": 3}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"format": 2}', '{"format": 1, "order": 3}', "[" * 100_000]
+)
 def test_a_damaged_state_is_named(fleet: Fleet, text: str) -> None:
     fleet.path.write_text(text)
     with pytest.raises(ValueError, match=r"rollouts\.json must be the state of rollouts"):

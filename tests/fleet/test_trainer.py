@@ -315,9 +315,10 @@ def test_the_repository_is_renewed(lab: Lab) -> None:
 
 
 def test_a_damaged_state_and_bad_numbers(lab: Lab) -> None:
-    (lab.path / "trainer" / "trainer.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"trainer\.json must be the state of a trainer"):
-        lab.open()
+    for text in ("{}", '{"format": 1, "number": Infinity}', "[" * 100_000):
+        (lab.path / "trainer" / "trainer.json").write_text(text)
+        with pytest.raises(ValueError, match=r"trainer\.json must be the state of a trainer"):
+            lab.open()
     with pytest.raises(ValueError, match="asks must be at least 1, not 0"):
         Trainer(
             lab.path / "t",

@@ -117,6 +117,13 @@ def test_credentials_that_cannot_be_used_change_nothing(
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.parametrize("text", ["", "[" * 100_000, '{"fleet": 1}'])
+def test_a_damaged_fleet_is_named(authority: Authority, text: str) -> None:
+    (authority.folder / "fleet.json").write_text(text)
+    with pytest.raises(ValueError, match=r"fleet\.json is damaged"):
+        Authority(authority.folder)
+
+
 def test_a_request_without_a_name(authority: Authority, tmp_path: Path) -> None:
     unnamed = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
     csr = unnamed.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
