@@ -11,11 +11,14 @@ from typing import Any, BinaryIO, NamedTuple
 
 from dpkt import pcap, pcapng
 
+from precog_models.limits import brief
+
 __all__ = ["CutOff", "Frame", "read", "suffix_of", "write"]
 
 _ETHERNET = 1  # LINKTYPE of both formats
 _LINKTYPE_MASK = 0xFFFF  # of pcap's word, which may say above it that frames end with their FCS
 _NS = 10**9
+_END_S = 1 << 32  # of times that pcap can write: the year 2106
 _SNAPLEN = 0x40000
 _MIN_BLOCK = 12
 _BLOCK_SIMPLE = 3
@@ -51,7 +54,7 @@ def read(path: Path | str) -> Iterator[Frame]:
         The file ends inside a packet; the frames in front of that place were given.
     ValueError
         The file is neither pcap nor pcapng, a packet's link layer is not Ethernet, it has no time,
-        or a length is damaged; frames in front of that place were given.
+        or a time or a length is damaged; frames in front of that place were given.
     """
     with Path(path).open("rb") as file:
         magic = file.read(4)
@@ -130,7 +133,13 @@ def _read_pcap(file: BinaryIO, path: Path | str, magic: int) -> Iterator[Frame]:
         what = f"packet {number}"
         header = packet(first + _take(file, packet.__hdr_len__ - 1, path, what))
         _sane(header.caplen, header.len, what, path)
-        time = header.tv_sec * _NS + header.tv_usec * (1 if nano else 1000)
+        unit = 1 if nano else 1000
+        if header.tv_usec * unit >= _NS:
+            raise ValueError(
+                f"time of {what} of {path} must have less than a second in "
+                f"{'ns' if nano else 'µs'}, not {header.tv_usec}; the file is damaged there"
+            )
+        time = header.tv_sec * _NS + header.tv_usec * unit
         yield Frame(time, _take(file, header.caplen, path, what), header.len)
 
 
@@ -202,6 +211,11 @@ def _enhanced(
     _sane(len(found.pkt_data), found.pkt_len, what, path)
     ticks = found.ts_high << 32 | found.ts_low
     time = ticks * _NS // interface.rate + interface.offset * _NS
+    if not 0 <= time < _END_S * _NS:
+        raise ValueError(
+            f"time of {what} of {path} must be 0..{_END_S - 1} seconds after 1970, not "
+            f"{brief(time // _NS)}"
+        )
     return Frame(time, bytes(found.pkt_data), found.pkt_len)
 
 

@@ -103,6 +103,19 @@ BAD = {
     "packet 1 of .* must have 262144 bytes or less, not 262145": (
         pcap_head(1) + struct.pack("<IIII", 0, 0, 60, 262145) + bytes(60)
     ),
+    "time of packet 1 of .* must have less than a second in µs, not 1000000": (
+        pcap_head(1) + struct.pack("<IIII", 0, 1_000_000, 60, 60) + bytes(60)
+    ),
+    r"time of block 3 of .* must be 0\.\.4294967295 seconds after 1970, not 4294967296": (
+        section("<")
+        + interface("<", option("<", 14, struct.pack("<q", 1 << 32)))
+        + enhanced("<", 0, 0, bytes(4))
+    ),
+    r"must be 0\.\.4294967295 seconds after 1970, not -1": (
+        section("<")
+        + interface("<", option("<", 14, struct.pack("<q", -1)))
+        + enhanced("<", 0, 0, bytes(4))
+    ),
     "must be described before": section("<") + enhanced("<", 0, 0, bytes(4)),
     "must have times": section("<") + interface("<") + block(3, bytes(8), "<"),
     "not end inside block 2": section("<") + interface("<")[:-2],
