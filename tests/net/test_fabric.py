@@ -179,6 +179,13 @@ def test_a_law_s_module_that_fails(
     assert said.startswith("error: law bad_law:x cannot be imported: ")
 
 
+def test_the_result_s_place_is_looked_at_first(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "fabric.json").mkdir()
+    said = run(*SMALL, "--law", "hpcc", status=2)
+    assert said == f"error: file {tmp_path}/fabric.json: Is a directory\n"
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_damaged_result_is_made_again(run: Run, tmp_path: Path) -> None:
     first = run(*SMALL, "--law", "hpcc", "--jobs", "1")
     (path,) = (tmp_path / "runs").iterdir()
