@@ -53,7 +53,7 @@ def fabric(
     json_: JsonOption = False,
 ) -> None:
     """Run laws on a fabric under the same flows; a run whose result is there is not done again."""
-    from precog_models.model_file import check_target, replace_file
+    from precog_models.model_file import replace_file
     from precog_net.campaign import run_all
     from precog_net.features import Features
     from precog_net.job import Job
@@ -98,9 +98,7 @@ def fabric(
     made = {
         (name, seed): replace(first, law=name, seed=seed) for name in laws for seed in range(seeds)
     }
-    path = out / "fabric.json"
-    if out.exists():
-        check_target(path)  # before minutes of work
+    path = _target(out)
     with progress_bar("Fabric") as report:
         outcomes = run_all(
             list(made.values()),
@@ -114,11 +112,20 @@ def fabric(
         name: summary({seed: outcomes[made[name, seed]] for seed in range(seeds)}) for name in laws
     }
     data = _data(first, results)
-    text = json.dumps(plain(data), sort_keys=True, allow_nan=False) + "\n"
-    replace_file(path, text.encode())
+    replace_file(path, (json.dumps(plain(data), sort_keys=True, allow_nan=False) + "\n").encode())
     if threads and threads > 1:
         _say_undivided([(name, outcomes[job]) for (name, _), job in made.items()])
     emit(data, lambda: _show(data, seeds, path), json_)
+
+
+def _target(out: Path) -> Path:
+    """The result's file, looked at before minutes of work; its folder may have to be made."""
+    from precog_models.model_file import check_target
+
+    path = out / "fabric.json"
+    if out.exists():
+        check_target(path)
+    return path
 
 
 def _data(job: "Job", results: dict[str, Any]) -> dict[str, Any]:
