@@ -227,6 +227,12 @@ def test_command(
     assert out.count("decision") == 17
     assert "rate_gbps=" in out
     assert "recording nothing" in out
+    run("set", "--kind", "decision")
+    device.decide(PAST)
+    status, _, err = run("read", "-o", "/dev/full")
+    assert status
+    assert "/dev/full: No space left on device" in err
+    assert "20 wait" in run("show")[1]
     for arguments, message in (
         (("read", "--limit", "-1"), "limit must be 0 or more, not -1"),
         (("set", "--kind", "some"), "one of decision, receiver, forecast, program, not 'some'"),

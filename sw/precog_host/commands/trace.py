@@ -1,7 +1,10 @@
 """``precog trace``: records of a device's decisions."""
 
+import errno
 import json
+import os
 from contextlib import AbstractContextManager, nullcontext
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,10 +76,13 @@ def read(
     """Take the records that wait out of a device, and show them."""
     if limit is not None and limit < 0:
         raise ValueError(f"limit must be 0 or more, not {limit!r}")
-    with _tracing(device) as tracing, nullcontext() if output is None else output.open("a") as file:
-        rows = [tracing.presented(record) for record in tracing.drain(limit)]
-        if file is not None:  # it was opened first: records that are drained are gone
-            file.writelines(json.dumps(row, sort_keys=True) + "\n" for row in rows)
+    appended = nullcontext() if output is None else output.open("ab", buffering=0)
+    with _tracing(device) as tracing, appended as file:
+        rows = []
+        for record in tracing.drain(limit):
+            rows.append(tracing.presented(record))
+            if file is not None:  # the device forgets the record only behind this
+                _append(file, rows[-1])
         state = tracing.state()
 
     def draw() -> None:
@@ -86,6 +92,22 @@ def read(
         _show(state)
 
     emit({"records": rows, "state": state}, draw, json_)
+
+
+def _append(file: FileIO, row: dict[str, Any]) -> None:
+    """A line of JSON.
+
+    Raises
+    ------
+    OSError
+        It has no room, or not all of it.
+    """
+    line = (json.dumps(row, sort_keys=True) + "\n").encode()
+    try:
+        if file.write(line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(file.name)) from error
 
 
 def _show(state: "TraceState") -> None:

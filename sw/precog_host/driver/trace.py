@@ -174,8 +174,8 @@ class TraceDriver(Windows):
     def drain(self, limit: int | None = None) -> Iterator[dict[str, int]]:
         """Records, the oldest first, until none is left or `limit` were read.
 
-        The device forgets a batch once it has been read; who stops early leaves the rest of the
-        batch forgotten.
+        The device forgets a batch when the caller asks for the record behind it. If the caller
+        stops early, the whole batch is there again next time.
 
         Yields
         ------
@@ -189,9 +189,9 @@ class TraceDriver(Windows):
             if not count:
                 return
             batch = [self._record(n) for n in range(count)]
+            yield from batch
             self.registers.write_fields("TRACE", "COMMAND", pop=count)
             left = left if left is None else left - count
-            yield from batch
 
     def _record(self, index: int) -> dict[str, int]:
         entry = self.registers.entry
