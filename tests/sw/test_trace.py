@@ -193,7 +193,14 @@ def test_kinds_that_a_device_never_records_are_refused() -> None:
     assert now.state().kinds == ("receiver",)
 
 
-def test_a_device_without_a_trace_says_so() -> None:
+def test_a_device_without_a_trace_says_so(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "trace.jsonl"
+    status, _, err = ran(capsys, "trace", "read", "-o", str(path))
+    assert status
+    assert "device emu: has no trace FIFO" in err
+    assert not path.exists()
     with Device.open("emu:") as device:
         assert device.trace is None
         with pytest.raises(DeviceError, match=r"device has no trace FIFO: .* \(trace=0\)"):

@@ -76,8 +76,7 @@ def read(
     """Take the records that wait out of a device, and show them."""
     if limit is not None and limit < 0:
         raise ValueError(f"limit must be 0 or more, not {limit!r}")
-    appended = nullcontext() if output is None else output.open("ab", buffering=0)
-    with _tracing(device) as tracing, appended as file:
+    with _tracing(device) as tracing, _appended(output) as file:
         rows = []
         for record in tracing.drain(limit):
             rows.append(tracing.presented(record))
@@ -92,6 +91,10 @@ def read(
         _show(state)
 
     emit({"records": rows, "state": state}, draw, json_)
+
+
+def _appended(output: Path | None) -> AbstractContextManager[FileIO | None]:
+    return nullcontext() if output is None else output.open("ab", buffering=0)
 
 
 def _append(file: FileIO, row: dict[str, Any]) -> None:
