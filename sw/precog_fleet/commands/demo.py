@@ -18,7 +18,7 @@ __all__ = ["demo"]
 def demo(
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Write the figures here.")] = None,
     agents: Annotated[int, typer.Option(min=2, max=100, help="Each with an emulated card.")] = 20,
-    seed: Annotated[int, typer.Option(min=0, max=10_000_000, help="Of the traffic.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=10_000_000, help="Of the traffic.")] = 1,
     folder: Annotated[
         Path | None, typer.Option(help="Keep all members' folders here; a new folder.")
     ] = None,
