@@ -10,7 +10,7 @@ from precog_spec.contract import Fmt
 from precog_spec.engine.events import Kind
 from precog_spec.engine.isa import SLOTS
 
-__all__ = ["GIVEN", "GIVEN_RATES", "begin", "event_of"]
+__all__ = ["GIVEN", "GIVEN_RATES", "begin", "event_of", "first_base"]
 
 _RATE = Fmt.RATE.width
 #: Rates of a queue pair's configuration.
@@ -74,7 +74,7 @@ def first_base(words: data.View, begun: data.View) -> Value:
     Parameters
     ----------
     words, begun : data.View
-        As for `begin`, which has been.
+        As for `begin`, which has been. Of `words`, kind and RTT count.
     """
     return Mux((begun.base == 0) & _timed(words), words.rtt, begun.base)
 

@@ -8,10 +8,10 @@ from precog_hw.csr.layouts import DECISION
 from precog_hw.rate.law_layouts import ABOUT, RAN
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, Fmt
-from precog_spec.engine.events import Kind
 from precog_spec.engine.image_fields import BANKS, BUDGET_BITS
 from precog_spec.engine.isa import SLOTS
 
+from .beginning import first_base
 from .flight import begun_layout
 from .layouts import result_layout
 from .safety import Safety
@@ -185,10 +185,9 @@ class Commit(wiring.Component):
     def _tell(self, m: Module, status: Value, turns: Value, final: data.View) -> None:
         """What the event was, how it ended, and what that led to."""
         of, ran = self.of, self.ran
-        timed = (of.kind == Kind.ACK) | (of.kind == Kind.SAMPLE)
         m.d.comb += [
             ran.event.eq(of.kind),
-            ran.base.eq(Mux((of.base == 0) & timed, of.rtt, of.base)),
+            ran.base.eq(first_base(of, of)),
             ran.rate.eq(final.rate),
             ran.window.eq(final.window),
             *(ran[name].eq(of[name]) for name in ("rtt", "slot", "live", "marked", "above")),
