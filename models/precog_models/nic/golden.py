@@ -170,7 +170,7 @@ class GoldenNic(NicModels):
         q = self._qp(qp)
         store(q[:Q_FORECAST_CONFIG], QP_CONFIG, values, "configuration field")
         windowed = bool(q[Q_WIN]) and q[Q_ALGORITHM] <= Algorithm.PREDPID
-        programmed = bool(is_programmed(self.block, q))
+        programmed = self.runs_program(qp)
         psched_configure(
             q[Q_PSCHED:Q_PROFILES], bool(q[Q_PSCHED_ON]), windowed, int(q[Q_INIT_RATE])
         )
@@ -182,6 +182,10 @@ class GoldenNic(NicModels):
     def configuration(self, qp: int) -> dict[str, int]:
         """`QP_CONFIG` of one queue pair by name."""
         return dict(zip(QP_CONFIG, self._qp(qp)[:Q_FORECAST_CONFIG].tolist(), strict=True))
+
+    def runs_program(self, qp: int) -> bool:
+        """A queue pair's law is a program."""
+        return bool(is_programmed(self.block, self._qp(qp)))
 
     def answering(self, qp: int) -> tuple[int, int]:
         """Set and version of the model that answers for a queue pair in time; else zeros."""

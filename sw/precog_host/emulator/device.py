@@ -5,7 +5,7 @@ Storage, reset values, access rules and refusals come from the map (`RegisterFil
 those of `EmulatedPacket`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -22,7 +22,6 @@ from precog_spec.contract import (
     DECISION_FIELDS,
     FORECAST_FIELDS,
     NO_SCORE,
-    PROGRAM_ALGORITHM,
     Flag,
     HeadKind,
 )
@@ -380,7 +379,7 @@ class Emulator:
             return self._law_event(kind, qp, t, value)
         score = value % (1 << SENDERS_AT)
         if self.receiver is None or score == LEVEL_ALONE:
-            if self._runs_program(self.nic.configuration(qp)):
+            if self.nic.runs_program(qp):
                 return self._law_event(kind, qp, t, value)
             return _NONE if score == LEVEL_ALONE else self._law_event(kind, qp, t, score)
         made = [_NONE]
@@ -390,7 +389,7 @@ class Emulator:
 
     def _level(self, qp: int) -> int:
         """Of the queue pair's receiver, as a program's event of a score has it."""
-        if self.packets is None or not self._runs_program(self.nic.configuration(qp)):
+        if self.packets is None or not self.nic.runs_program(qp):
             return 0
         return self.packets.level(qp) << SENDERS_AT
 
@@ -406,13 +405,10 @@ class Emulator:
     def _law_event(self, kind: EventKind, qp: int, t: int, value: int) -> Ints:
         config = self.nic.configuration(qp)
         wants = config["psched"] and kind == EventKind.SCORE
-        hears = kind in PROGRAM_EVENTS and self._runs_program(config)
+        hears = kind in PROGRAM_EVENTS and self.nic.runs_program(qp)
         if self.sizes.laws and config["enable"] and (wants or hears):
             return self.happen(np.array([kind, qp, t, value], dtype=np.int64))
         return _NONE
-
-    def _runs_program(self, config: Mapping[str, int]) -> bool:
-        return bool(self.sizes.law_cores) and config["algorithm"] >= PROGRAM_ALGORITHM
 
     # --- predicted scores in packets --------------------------------------------------------------
 
@@ -459,7 +455,7 @@ class Emulator:
         if self.pacer is not None:
             self.pacer.command(qp, config, asked)
         if self.packets is not None:
-            self.packets.listen(qp, on=bool(config["enable"]) and self._runs_program(config))
+            self.packets.listen(qp, on=bool(config["enable"]) and self.nic.runs_program(qp))
 
     # --- resets ----------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from precog_models.nic import GoldenNic
 from precog_models.trace import TraceFifo, TraceFilter
-from precog_spec.contract import DECISION_FIELDS, PROGRAM_ALGORITHM, Flag, TraceKind
+from precog_spec.contract import DECISION_FIELDS, Flag, TraceKind
 from precog_spec.law_fields import NO_SCORE
 from precog_spec.registers.model import Word
 from precog_spec.registers.trace import TRACE_DEPTH, TRACE_EVENTS, TRACE_FILTER, TRACE_KINDS
@@ -66,7 +66,7 @@ class EmulatedTrace:
         t: int,
         model: tuple[int, int],
     ) -> None:
-        """A decision [8] that `nic` has just made, and what it was made of; what its program did.
+        """A decision [8] of `nic`, with what it was made of, and what its program did.
 
         Parameters
         ----------
@@ -91,8 +91,7 @@ class EmulatedTrace:
                 **{name: row[name] for name in ("srtt", "rtt_pred", "rate")},
             }
         )
-        programmed = nic.configuration(row["qp"])["algorithm"] >= PROGRAM_ALGORITHM
-        if nic.engine is not None and programmed:
+        if nic.engine is not None and nic.runs_program(row["qp"]):
             self.offer({"kind": int(TraceKind.PROGRAM), **head, **nic.engine.told()})
 
     def reset(self) -> None:
