@@ -158,7 +158,6 @@ class ModelFile(ABC):
         OSError
             The file cannot be written, or there is something else than a file of that name.
         """
-        check_target(path)
         replace_file(path, self.to_bytes())
 
     @classmethod
