@@ -29,7 +29,7 @@ from .telemetry import SCHEMA, read_part
 
 __all__ = [
     "CARD",
-    "PARTS",
+    "PARTS_TABLE",
     "WINDOWS",
     "ForeignContractError",
     "Found",
@@ -111,14 +111,14 @@ def find_parts(folders: Iterable[Path]) -> Found:
 
 
 _COLUMNS = ", ".join(f'"{name}"' for name in SCHEMA.names)
-#: Parts as DuckDB's table, whose list is closed by `)`; without the option, values of folders of a
+#: Parts as DuckDB's table, with each row's file; without the first option, values of folders of a
 #: name such as t=5 or origin=a would take the place of columns.
-PARTS = "read_parquet($parts, hive_partitioning = false"
+PARTS_TABLE = "read_parquet($parts, hive_partitioning = false, filename = true)"
 # A part that is found twice counts once; an idle queue's equal windows in one part are many.
 _QUERY = f"""
     WITH numbered AS (
         SELECT {_COLUMNS}, row_number() OVER (PARTITION BY filename, {_COLUMNS}) AS nth
-        FROM {PARTS}, filename = true)
+        FROM {PARTS_TABLE}
     ), plausible AS (
         SELECT DISTINCT * FROM numbered
         WHERE t >= $since AND t < $until
@@ -192,7 +192,7 @@ def collect(
         options = {"parts": list(dict.fromkeys(parts)), "since": since, "until": until}
         try:
             result: Any = db.sql(_QUERY, params=options).to_arrow_table()
-            rows = db.execute(f"SELECT count(*) FROM {PARTS})", {"parts": parts})
+            rows = db.execute(f"SELECT count(*) FROM {PARTS_TABLE}", {"parts": parts})
             ((offered,),) = rows.fetchall()
         except duckdb.Error as error:
             raise FleetError(

@@ -18,7 +18,7 @@ from precog_models.forecast.forecaster import Forecaster
 from precog_models.forecast.metrics import crps, skill
 from precog_spec.contract import PROBABILITY, PROFILE_INPUTS
 
-from ..collect import PARTS, spelled
+from ..collect import PARTS_TABLE, spelled
 from ..errors import FleetError
 from ..fitting import column_of
 from ..judging import persistence_crps
@@ -32,7 +32,7 @@ _BLOCKS = 20  # slices of time under an interval
 _SLICE_MS = 2000  # of the course of skill
 _QUERY = f"""
     SELECT t, origin, device, qp, signals, predicted, later
-    FROM {PARTS}) WHERE model <> 0 ORDER BY t, origin, qp
+    FROM {PARTS_TABLE} WHERE model <> 0 ORDER BY t, origin, qp
 """
 
 
