@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .limits import brief, read_at_most
+from .limits import brief, read_json
 
 __all__ = [
     "AGAINST",
@@ -148,7 +148,7 @@ def read_record(path: Path, image: str) -> dict[str, Any]:
     if not path.is_file():
         raise ValueError(f"record {path} of image {image[:16]} must be a file: {_HOW}")
     try:
-        found: dict[str, Any] = dict(json.loads(read_at_most(path, _MOST_BYTES)))
+        found: dict[str, Any] = dict(read_json(path, _MOST_BYTES))
         missing = sorted(_PARTS - set(found))
         if missing:
             raise ValueError(f"it must have {', '.join(missing)}")
@@ -159,7 +159,7 @@ def read_record(path: Path, image: str) -> dict[str, Any]:
         _check(found)
         loop_failures(loop, found["bound"])
         digest = _digest(found)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{path} must be a record of precog model evaluate, but {error}: {_HOW}"
         ) from error

@@ -4,8 +4,10 @@ The engine runs LSTMs of 16 hidden units and small trees: each limit is far abov
 needs, and low enough that the worst file is refused within a second or two and some 100 MB.
 """
 
+import json
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,9 @@ __all__ = [
     "MODEL_BYTES",
     "NODES",
     "brief",
-    "check_depth",
+    "parse_json",
     "read_at_most",
+    "read_json",
 ]
 
 MODEL_BYTES = 64 << 10  #: of a model image in its file
@@ -67,20 +70,34 @@ def read_at_most(path: str | Path, most: int) -> bytes:
     return data
 
 
-def check_depth(data: Any, what: str) -> None:
-    """Refuse JSON data that is nested deeper than `DEPTH`.
+def read_json(path: str | Path, most: int = LIST_BYTES) -> Any:
+    """The JSON data of a file of `most` bytes.
 
     Raises
     ------
     ValueError
-        It is.
+        It has more, or as `parse_json`.
+    OSError
+        It cannot be read.
     """
-    level = [data]
-    for _ in range(DEPTH + 1):
-        level = [child for one in level for child in _children(one)]
-        if not level:
-            return
-    raise ValueError(f"{what} must be nested at most {DEPTH} deep")
+    return parse_json(read_at_most(path, most))
+
+
+def parse_json(text: str | bytes, parse_int: Callable[[str], Any] = int) -> Any:
+    """JSON data, whose whole numbers `parse_int` reads.
+
+    Raises
+    ------
+    ValueError
+        The text is not JSON, or is nested deeper than `DEPTH`.
+    """
+    with suppress(RecursionError):
+        level = [data := json.loads(text, parse_int=parse_int)]
+        for _ in range(DEPTH + 1):
+            level = [child for one in level for child in _children(one)]
+            if not level:
+                return data
+    raise ValueError(f"JSON must be nested at most {DEPTH} deep")
 
 
 def _children(data: Any) -> Iterator[Any]:

@@ -25,7 +25,7 @@ from safetensors.numpy import save as _save_tensors
 
 from precog_spec.contract import CONTRACT_HASH, IMAGE_BYTES, HeadKind, contract_dict
 
-from .limits import DIMENSIONS, brief, check_depth
+from .limits import DIMENSIONS, brief, parse_json
 from .limits import MODEL_BYTES as MAX_FILE_BYTES
 
 __all__ = [
@@ -305,15 +305,14 @@ def _metadata(data: bytes) -> dict[str, Any]:
     """The JSON under our key; safetensors has checked the header's frame."""
     length = int.from_bytes(data[:8], "little")
     try:
-        header = json.loads(data[8 : 8 + length])
+        header = parse_json(data[8 : 8 + length])
         text = (header.get("__metadata__") or {}).get(_METADATA_KEY)
         if text is None:
             raise ModelImageError(f"not a Precog model: metadata key {_METADATA_KEY!r} is missing")
-        meta = json.loads(text)
-        check_depth(meta, "metadata")
+        meta = parse_json(text)
     except ModelImageError:
         raise
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ModelImageError(f"metadata must be JSON: {error}") from error
     if not isinstance(meta, dict) or not isinstance(meta.get("card"), dict):
         raise ModelImageError("metadata must be a JSON object with a data card")

@@ -5,11 +5,10 @@ a link has two ends, a rate in Gb/s and a delay in microseconds. Numbers of node
 of the names, hosts first.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
-from precog_models.limits import brief, read_at_most
+from precog_models.limits import brief, read_json
 from precog_sim.network.topology import Link, Topology
 
 __all__ = ["read_topology"]
@@ -29,10 +28,9 @@ def read_topology(path: Path) -> Topology:
     OSError
         It cannot be read.
     """
-    raw = read_at_most(path, _MOST_BYTES)
     try:
-        data = json.loads(raw)
-    except (ValueError, RecursionError) as error:
+        data = read_json(path, _MOST_BYTES)
+    except ValueError as error:
         raise ValueError(f"file {path} must be JSON: {error}") from error
     if not isinstance(data, dict) or set(data) != set(_KEYS):
         raise ValueError(f"file {path} must have the keys {', '.join(_KEYS)} and no others")

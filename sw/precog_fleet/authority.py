@@ -12,6 +12,8 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
+from precog_models.limits import read_json
+
 from . import places
 from .bodies import Membership
 from .certificates import LinkAuthority, has_addresses, new_key, request
@@ -48,8 +50,8 @@ class Authority:
         self.folder = folder
         self._key = SigningKey.load(folder / "authority.key")
         try:
-            self.info = FleetInfo.parse(json.loads((folder / "fleet.json").read_bytes()))
-        except (ValueError, RecursionError) as error:
+            self.info = FleetInfo.parse(read_json(folder / "fleet.json"))
+        except ValueError as error:
             raise ValueError(f"{folder / 'fleet.json'} is damaged: {error}") from error
         ca = (folder / "ca.key").read_bytes(), (folder / "ca.pem").read_bytes()
         self._links = LinkAuthority(*ca)

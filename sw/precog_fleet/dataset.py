@@ -6,7 +6,6 @@ that share a bottleneck are not independent.
 """
 
 import hashlib
-import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_models.data.windows import HORIZONS, STEPS, Windows
+from precog_models.limits import read_json
 from precog_spec.contract import CONTRACT_HASH, PROFILE_INPUTS
 
 from . import places
@@ -66,9 +66,9 @@ def load_dataset(folder: Path) -> Dataset:
     require(folder, places.TRAINING_SET)
     path = folder / WINDOWS
     try:
-        card = json.loads((folder / CARD).read_bytes())
+        card = read_json(folder / CARD)
         wanted, contract = card["sha256"], int(card["contract"], 16)
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{folder / CARD} must be the card of a training set: {error}") from error
     if contract != CONTRACT_HASH:
         raise ValueError(

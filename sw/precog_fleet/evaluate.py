@@ -25,6 +25,7 @@ from precog_models.forecast.baselines import Persistence
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.forecast.metrics import crps, skill
 from precog_models.image import Image
+from precog_models.limits import read_json
 
 from .dataset import Dataset
 from .durable import write_durably
@@ -227,12 +228,9 @@ def load_evaluation(folder: Path) -> dict[str, Any]:
     path = folder / EVALUATION
     if not path.is_file():
         raise ValueError(f"{folder} must have an evaluation: make one with precog fleet evaluate")
-    data = path.read_bytes()
-    if len(data) > MAX_EVALUATION_BYTES:
-        raise ValueError(f"{path} must have at most {MAX_EVALUATION_BYTES} bytes, not {len(data)}")
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        found = read_json(path, MAX_EVALUATION_BYTES)
+    except ValueError as error:
         raise ValueError(f"{path} must be a JSON object: {error}") from error
     if type(found) is not dict:
         raise ValueError(f"{path} must be a JSON object")

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from precog_models.limits import read_json
+
 from . import places
 from .addresses import checked_address, checked_endpoint
 from .bodies import ROLES, Membership
@@ -301,6 +303,6 @@ def _checked_name(name: str, role: str) -> None:
 
 def _json(path: Path, what: str) -> Any:
     try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+        return read_json(path)
+    except ValueError as error:
         raise ValueError(f"{path} must be {what}, but is not JSON") from error

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from precog_models.limits import read_json
+
 from .durable import write_durably
 from .lineup import Lineup, Plan
 from .modelset import ModelSet
@@ -55,15 +57,13 @@ class Memory:
         self.refused: dict[bytes, str] = {}
         self._told: dict[str, Remembered | None] = {}
         try:
-            told = json.loads(self._path.read_bytes())
+            told = read_json(self._path)
             refused = {bytes.fromhex(digest): str(why) for digest, why in told["refused"].items()}
             self._told = {place: _remembered(told[place]) for place in _PLACES}
             self.refused = refused
         except FileNotFoundError:
             pass
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            self.damaged = True
-        except (OverflowError, RecursionError):  # JSON bounds neither numbers nor nesting
+        except (OSError, ValueError, OverflowError, KeyError, TypeError, AttributeError):
             self.damaged = True
 
     def plan(self, place: str) -> tuple[Remembered, ModelSet] | None:

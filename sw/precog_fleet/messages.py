@@ -1,9 +1,10 @@
 """Messages between peers: a compressed JSON head, then frames, each with its length."""
 
-import json
 import struct
 from collections.abc import Sequence
 from typing import Any
+
+from precog_models.limits import parse_json
 
 from .bodies import body_of
 from .compact import expand, shrink
@@ -45,8 +46,8 @@ def unpack(message: bytes) -> tuple[dict[str, Any], list[bytes]]:
         )
     at = _HEAD.size + _HEAD.unpack_from(message)[0]
     try:
-        head = json.loads(expand(message[_HEAD.size : at], _MAX_HEAD))
-    except (ValueError, RecursionError) as error:
+        head = parse_json(expand(message[_HEAD.size : at], _MAX_HEAD))
+    except ValueError as error:
         raise MessageError(f"head must be compressed JSON: {error}") from error
     if type(head) is not dict:
         raise MessageError(f"head must be an object, not {head!r}")

@@ -9,7 +9,6 @@ hundred kilobytes a member. Reading trusts nothing: sizes are bounded before any
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple, Self
 
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import Image
-from precog_models.limits import read_at_most
+from precog_models.limits import parse_json, read_at_most
 from precog_models.model_file import MAX_FILE_BYTES
 from precog_models.predict.lstm import unpack
 from precog_spec.contract import CONTRACT_HASH
@@ -129,7 +128,7 @@ class Manifest:
             It is for other number formats.
         """
         try:
-            told = json.loads(data)
+            told = parse_json(data)
             if told.pop("format") != _FORMAT:
                 raise ValueError(f"format must be {_FORMAT}")
             made = cls(**told)
@@ -143,7 +142,7 @@ class Manifest:
             for name, digest in made.files.items():
                 if len(hexadecimal(name, digest)) != 32:
                     raise ValueError(f"{name} must have a SHA-256")
-        except (KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ValueError(f"manifest must be one of a model set: {error}") from error
         if made.contract != CONTRACT_HASH:
             raise WrongContractError(
@@ -281,12 +280,12 @@ def parse_heads(data: bytes) -> dict[Queue, bytes]:
     text = expand(data, _MAX_EXPANDED)
     found: dict[Queue, bytes] = {}
     try:
-        for origin, devices in json.loads(text).items():
+        for origin, devices in parse_json(text).items():
             for device, queues in devices.items():
                 for qp, delta in queues.items():
                     if not qp.isdecimal() or len(delta) > 2 * MAX_DELTA_BYTES:
                         raise ValueError(f"queue pair {qp!r} must have a number and a head")
                     found[Queue(origin, device, int(qp))] = hexadecimal("head", delta)
-    except (AttributeError, TypeError, RecursionError, ValueError) as error:
+    except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"heads must be by member, device and queue pair: {error}") from error
     return found

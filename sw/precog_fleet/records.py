@@ -11,11 +11,12 @@ spaces, integers only. A body with a second spelling is refused.
 A frame has at most 2048 bytes, its body at most 4096.
 """
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from securesystemslib.formats import encode_canonical
+
+from precog_models.limits import parse_json
 
 from .bodies import Body, Membership, body_of
 from .compact import expand, shrink
@@ -179,8 +180,8 @@ def parse_body(envelope: Envelope) -> Record:
     """
     text = expand(envelope.body, MAX_BODY_BYTES)
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        data = parse_json(text)
+    except ValueError as error:
         raise ValueError(f"body must be JSON: {error}") from error
     if type(data) is not dict or canonical(data) != text:
         raise ValueError("body must be a canonical JSON object")

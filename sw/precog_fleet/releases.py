@@ -5,7 +5,6 @@ repository can lead it, and the files that it has fetched. A first root is pinne
 use; later roots count if the pinned one's keys vouch for them.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ from typing import Any, TypeVar
 from tuf.api import exceptions as tuf
 from tuf.api.metadata import Metadata, Root, TargetFile, Targets
 from tuf.ngclient import Updater, UpdaterConfig
+
+from precog_models.limits import parse_json
 
 from .durable import write_durably
 from .errors import FleetError
@@ -219,7 +220,7 @@ class Releases:
             As `fetch`.
         """
         found: dict[str, Any] = self._counted(
-            lambda: _parsed(lambda: json.loads(self._file(number, EVALUATION)))
+            lambda: _parsed(lambda: parse_json(self._file(number, EVALUATION)))
         )
         return found
 
@@ -280,7 +281,7 @@ def _parsed(work: Callable[[], T]) -> T:
         return work()
     except WrongContractError as error:
         raise RefusedError(Refusal.WRONG_CONTRACT, str(error)) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise RefusedError(Refusal.MALFORMED, str(error)) from error
 
 

@@ -19,6 +19,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from precog_models.limits import read_json
+
 from .assignments import ALL, LIVE_KEY, SHIPPED, Rollout, skill_key
 from .bodies import Skill
 from .durable import write_durably
@@ -143,13 +145,13 @@ class Rollouts:
 
     def _load(self) -> None:
         try:
-            told = json.loads(self._path.read_bytes())
+            told = read_json(self._path)
             if told["format"] != _FORMAT:
                 raise ValueError(f"format must be {_FORMAT}")
             self._order = None if told["order"] is None else Rollout.parse(told["order"])
             self._run = None if told["run"] is None else _Run(**told["run"])
             self.history = list(told["history"])
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"{self._path} must be the state of rollouts: {error}") from error
 
     def _save(self) -> None:

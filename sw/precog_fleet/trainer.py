@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from precog_models.judged import SEEDS
+from precog_models.limits import read_json
 
 from .assignments import SHIPPED, Drift
 from .collect import CARD, collect
@@ -222,13 +223,13 @@ class Trainer:
 
     def _load(self) -> None:
         try:
-            told = json.loads(self._path.read_bytes())
+            told = read_json(self._path)
             if told["format"] != _FORMAT:
                 raise ValueError(f"format must be {_FORMAT}")
             self._number = int(told["number"])
             self._open, self._ended = told["open"], told["ended"]
             self.history = list(told["history"])
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"{self._path} must be the state of a trainer: {error}") from error
 
     def _save(self) -> None:

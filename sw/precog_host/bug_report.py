@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from precog_models.limits import check_depth, read_at_most
+from precog_models.limits import read_json
 from precog_models.model_file import replace_file
 
 from .device import Device
@@ -157,11 +157,10 @@ def load(path: Path) -> dict[str, Any]:
     ValueError
         It is none, or one of a later version, or has registers that are none.
     """
-    raw = read_at_most(path, _MOST_BYTES)
     try:
-        report = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"dump must be a file of precog dump save, not {path}") from error
+        report = read_json(path, _MOST_BYTES)
+    except ValueError as error:
+        raise ValueError(f"dump must be a file of precog dump save, not {path}: {error}") from error
     if not isinstance(report, dict) or report.get("format") != FORMAT:
         raise ValueError(f"dump must be a file of precog dump save, not {path}")
     if report.get("version") != _VERSION:
@@ -169,7 +168,6 @@ def load(path: Path) -> dict[str, Any]:
             f"dump must have version {_VERSION}, not {report.get('version')!r}: "
             "another version of precog wrote it"
         )
-    check_depth(report, f"dump {path}")
     registers = report.get("registers")
     if isinstance(registers, list) and not all(map(_is_word, registers)):
         raise ValueError(

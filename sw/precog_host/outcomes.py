@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any
 
-from precog_models.limits import brief, read_at_most
+from precog_models.limits import brief, read_json
 from precog_models.model_file import replace_file
 
 from .trial import Counts
@@ -44,7 +44,7 @@ def read_outcomes(path: Path, model: str) -> dict[Ip, Counts]:
         It is no such file, or of another model.
     """
     try:
-        found = json.loads(read_at_most(path, _BYTES))
+        found = read_json(path, _BYTES)
         if not isinstance(found, dict) or set(found) != {"model", "receivers"}:
             raise ValueError("it must have model and receivers, and nothing else")
         of, receivers = found["model"], found["receivers"]
@@ -55,7 +55,7 @@ def read_outcomes(path: Path, model: str) -> dict[Ip, Counts]:
         counts = {ip_address(name): _counts(name, said) for name, said in receivers.items()}
         if len(counts) < len(receivers):
             raise ValueError("each receiver must be there once")
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError(
             f"{path} must be a file that precog qp follow --outcomes wrote, but {error}"
         ) from error

@@ -5,14 +5,13 @@ devices may be lists in a list, keys come and go. Only what is needed is looked 
 cannot be used is counted with its reason, and stops no other.
 """
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
-from precog_models.limits import DIGITS
+from precog_models.limits import DIGITS, parse_json
 
 __all__ = ["RdmaQp", "parse_address", "peers_of", "read_list"]
 
@@ -57,8 +56,8 @@ def read_list(
         The text is not a list in JSON.
     """
     try:
-        listed = json.loads(text, parse_int=_whole)
-    except (ValueError, RecursionError) as error:
+        listed = parse_json(text, parse_int=_whole)
+    except ValueError as error:
         raise ValueError(
             f"list must be what rdma -j resource show qp prints (-j: JSON), not {text[:40]!r}"
         ) from error

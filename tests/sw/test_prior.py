@@ -188,7 +188,7 @@ def test_a_file_is_read_strictly(tmp_path: Path, receivers: object, message: str
         ("[]", "it must have model and receivers"),
         ('{"model": "a"}', "it must have model and receivers"),
         ('{"model": 7, "receivers": {}}', "model must be text"),
-        ("[" * 100_000, "recursion"),
+        ("[" * 100_000, "JSON must be nested at most 32 deep"),
         (" " * (1 << 20) + "{}", "must have at most 1048576 bytes"),
     ],
 )

@@ -1,6 +1,5 @@
 """``precog sim compare``: two laws, or two fabrics, over the same seeds."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,16 +61,17 @@ def compare(
 
 def _chosen(text: str) -> tuple[dict[str, Any], str]:
     """The data of a file, and a law in it."""
+    from precog_models.limits import read_json
     from precog_net.compare import is_result
 
     name, _, law = text.partition(".json:")
     path = Path(name + ".json" if law else text)
     try:
-        data = json.loads(path.read_bytes())
+        data = read_json(path)
         laws = list(data["results"])
         whole = all(is_result(data["results"][law]["seeds"]) for law in laws)
         whole &= all(key in data for key in _SAME)
-    except (ValueError, LookupError, TypeError, RecursionError):
+    except (ValueError, LookupError, TypeError):
         laws, whole, data = [], False, {}
     if not laws or not whole:
         raise ValueError(f"file {path} must be a result of precog sim fabric")

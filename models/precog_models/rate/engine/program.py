@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from precog_spec.engine.events import EVENTS, ROW_OUTPUTS
 from precog_spec.engine.isa import CODE_WORDS, ROW_WORDS, SLOT_WORDS, WORD, Instruction
 
+from ...limits import parse_json
+
 __all__ = ["Program"]
 
 _FORMAT = "precog-law-1"
@@ -116,7 +118,7 @@ class Program:
             It is none, or was changed.
         """
         try:
-            body = json.loads(text)
+            body = parse_json(text)
             if body["format"] != _FORMAT:
                 raise ValueError(f"its format is {body['format']!r}")
             program = cls(
@@ -133,10 +135,7 @@ class Program:
                 turns={str(name): int(turns) for name, turns in body["turns"].items()},
             )
             crc = int(body["crc"])
-        except (
-            *(ValueError, OverflowError, KeyError, TypeError),
-            *(AttributeError, RecursionError),
-        ) as error:
+        except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"program must be a file of `precog law compile`: {error}") from error
         if crc != program.crc:
             raise ValueError(f"program's CRC must be {program.crc:#010x}, not {crc:#010x}")
