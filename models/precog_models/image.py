@@ -15,7 +15,6 @@ from .model_file import (
     MAX_FILE_BYTES,
     ModelFile,
     ModelImageError,
-    check_target,
     check_tensors,
     integer,
 )
@@ -25,7 +24,6 @@ __all__ = [
     "MAX_FILE_BYTES",
     "Image",
     "ModelImageError",
-    "check_target",
     "find",
     "load",
     "pretrained",

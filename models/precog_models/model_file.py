@@ -6,14 +6,11 @@ hardware checks, and the data card. A file has one spelling: saving what was loa
 bytes. Reading trusts nothing: every error is a `ModelImageError` that says what is wrong.
 """
 
-import errno
 import json
-import os
 import re
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -25,6 +22,7 @@ from safetensors.numpy import save as _save_tensors
 
 from precog_spec.contract import CONTRACT_HASH, IMAGE_BYTES, HeadKind, contract_dict
 
+from .durable import write_durably
 from .limits import DIMENSIONS, brief, parse_json
 from .limits import MODEL_BYTES as MAX_FILE_BYTES
 
@@ -32,12 +30,10 @@ __all__ = [
     "MAX_FILE_BYTES",
     "ModelFile",
     "ModelImageError",
-    "check_target",
     "check_tensors",
     "integer",
     "read_bytes",
     "read_file",
-    "replace_file",
 ]
 
 _METADATA_KEY = "precog"
@@ -158,7 +154,7 @@ class ModelFile(ABC):
         OSError
             The file cannot be written, or there is something else than a file of that name.
         """
-        replace_file(path, self.to_bytes())
+        write_durably(path, self.to_bytes())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -256,49 +252,6 @@ def read_bytes(data: bytes) -> tuple[Tensors, dict[str, Any]]:
     except ValueError as error:  # of types that have no whole bytes
         raise ModelImageError(f"tensors must be int8, int16, uint8 or uint16: {error}") from error
     return tensors, _metadata(data)
-
-
-def check_target(path: str | Path) -> None:
-    """Whether a file of that name can be replaced, before the work whose result goes there.
-
-    Raises
-    ------
-    OSError
-        The name is a folder's or a device's, or its folder does not exist or is read-only.
-    """
-    path = Path(path)
-    if path.is_dir() or not path.name:
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "Not a regular file", str(path))
-    folder = path.resolve().parent if path.is_symlink() else path.parent
-    if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "No such folder", str(folder))
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(errno.EACCES, "Folder is read-only", str(folder))
-
-
-def replace_file(path: str | Path, data: bytes) -> None:
-    """Write a file, replacing it in one step, so that a reader never sees half of it.
-
-    Where the name is a link, its target is replaced: the link may be /dev/stdout.
-
-    Raises
-    ------
-    OSError
-        As `check_target`, or the disk takes it not; the file is then as it was.
-    """
-    check_target(path)
-    target = Path(path).resolve()
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(target)
-    except OSError as error:  # with the caller's name for the file
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def _metadata(data: bytes) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
+from precog_models.durable import write_durably
 from precog_models.limits import read_json
 
 from . import places
 from .bodies import Membership
 from .certificates import LinkAuthority, has_addresses, new_key, request
-from .durable import write_durably
 from .errors import FleetError
 from .member import Credentials, FleetInfo, Request
 from .outcome import Outcome

@@ -19,10 +19,10 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 
+from precog_models.durable import write_durably
 from precog_spec.contract import CONTRACT_HASH
 
 from . import places
-from .durable import write_durably
 from .errors import FleetError
 from .places import require_new
 from .telemetry import SCHEMA, read_part

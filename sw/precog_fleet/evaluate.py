@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_models.data.windows import Windows
+from precog_models.durable import write_durably
 from precog_models.forecast.baselines import Persistence
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.forecast.metrics import crps, skill
@@ -28,7 +29,6 @@ from precog_models.image import Image
 from precog_models.limits import read_json
 
 from .dataset import Dataset
-from .durable import write_durably
 from .errors import FleetError
 from .fitting import column_of, crps_of
 from .modelset import MANIFEST, Manifest, ModelSet

@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from precog_models.durable import write_durably
 from precog_models.limits import read_json
 
 from . import places
 from .addresses import checked_address, checked_endpoint
 from .bodies import ROLES, Membership
 from .certificates import check_issued, common_name, new_key, request
-from .durable import write_durably
 from .fields import NAME
 from .places import require, require_new
 from .records import AUTHORITY, canonical, open_envelope, parse_body

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from precog_models.durable import write_durably
 from precog_models.limits import read_json
 
-from .durable import write_durably
 from .lineup import Lineup, Plan
 from .modelset import ModelSet
 

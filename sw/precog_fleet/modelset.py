@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from precog_models.durable import write_durably
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import Image
 from precog_models.limits import parse_json, read_at_most
@@ -24,7 +25,6 @@ from precog_spec.contract import CONTRACT_HASH
 from . import places
 from .compact import expand, shrink
 from .delta import MAX_DELTA_BYTES, apply_delta
-from .durable import write_durably
 from .fields import hexadecimal
 from .places import require
 from .records import canonical

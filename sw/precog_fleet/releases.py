@@ -16,9 +16,9 @@ from tuf.api import exceptions as tuf
 from tuf.api.metadata import Metadata, Root, TargetFile, Targets
 from tuf.ngclient import Updater, UpdaterConfig
 
+from precog_models.durable import write_durably
 from precog_models.limits import parse_json
 
-from .durable import write_durably
 from .errors import FleetError
 from .fetching import BoundedFetcher, checked_source
 from .modelset import (

@@ -28,8 +28,9 @@ from tuf.api.metadata import (
     Timestamp,
 )
 
+from precog_models.durable import write_durably
+
 from . import places
-from .durable import write_durably
 from .modelset import MANIFEST, Manifest, ModelSet
 from .places import require, require_new
 from .signing import SigningKey

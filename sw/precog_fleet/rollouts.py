@@ -19,11 +19,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from precog_models.durable import write_durably
 from precog_models.limits import read_json
 
 from .assignments import ALL, LIVE_KEY, SHIPPED, Rollout, skill_key
 from .bodies import Skill
-from .durable import write_durably
 from .errors import FleetError
 from .store import Store
 

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
     Ed25519PublicKey,
 )
 
-from .durable import write_durably
+from precog_models.durable import write_durably
 
 __all__ = ["PUBLIC_BYTES", "SIGNATURE_BYTES", "SigningKey", "verify"]
 

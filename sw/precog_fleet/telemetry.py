@@ -26,9 +26,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from precog_models.data.windows import HORIZONS, STEPS
+from precog_models.durable import write_durably
 from precog_spec.contract import CONTRACT_HASH, MAX_OUTPUTS, PROBABILITY, PROFILE_INPUTS
-
-from .durable import write_durably
 
 __all__ = ["SCHEMA", "Observation", "Telemetry", "read_part"]
 

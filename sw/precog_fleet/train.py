@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from precog_models.data.windows import Windows
+from precog_models.durable import write_durably
 from precog_models.float_lstm import FloatLstm
 from precog_models.forecast.finish import calibrated
 from precog_models.forecast.forecaster import Forecaster, Settings
@@ -28,7 +29,6 @@ from precog_models.train.queue import QUEUE_RECIPES, QueueRecipe
 
 from . import places
 from .dataset import Dataset
-from .durable import write_durably
 from .fitting import HeadData, HeadFit, column_of, crps_of, fit_base, fit_heads
 from .modelset import Manifest, ModelSet
 from .places import require_new

@@ -18,13 +18,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from precog_models.durable import write_durably
 from precog_models.judged import SEEDS
 from precog_models.limits import read_json
 
 from .assignments import SHIPPED, Drift
 from .collect import CARD, collect
 from .dataset import load_dataset
-from .durable import write_durably
 from .errors import FleetError
 from .evaluate import ClosedLoop, Limits, check, evaluate, forced
 from .modelset import BASE, MANIFEST, Manifest, ModelSet

@@ -14,10 +14,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from precog_models.durable import write_durably
+
 from .assignments import Drift, Rollout
 from .bodies import Skill
 from .clock import now_ms
-from .durable import write_durably
 from .errors import FleetError
 from .gossip import Gossip
 from .hosting import check_role, member_of_role, opened_store, write_status

@@ -13,8 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from precog_models.durable import write_durably
 from precog_models.limits import read_json
-from precog_models.model_file import replace_file
 
 from .device import Device
 from .output import plain
@@ -193,4 +193,4 @@ def save(report: dict[str, Any], path: Path) -> None:
         The file cannot be written; it is then as it was.
     """
     text = json.dumps(report, indent=1, sort_keys=False, allow_nan=False) + "\n"
-    replace_file(path, text.encode())
+    write_durably(path, text.encode())

@@ -13,8 +13,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any
 
+from precog_models.durable import write_durably
 from precog_models.limits import brief, read_json
-from precog_models.model_file import replace_file
 
 from .trial import Counts
 
@@ -77,7 +77,7 @@ def write_outcomes(path: Path, model: str, outcomes: Mapping[Ip, Counts]) -> Non
     """
     receivers = {str(peer): one._asdict() for peer, one in outcomes.items()}
     text = json.dumps({"model": model, "receivers": receivers}, indent=1) + "\n"
-    replace_file(path, text.encode())
+    write_durably(path, text.encode())
 
 
 def _counts(name: str, said: Any) -> Counts:

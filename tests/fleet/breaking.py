@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from precog_fleet import durable
+from precog_models import durable
 
 __all__ = ["Disk", "Killed", "breaking"]
 

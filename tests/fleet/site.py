@@ -19,7 +19,6 @@ from typing import Any
 from precog_fleet.agent import Agent
 from precog_fleet.clock import now_ms
 from precog_fleet.collect import CARD, collect
-from precog_fleet.durable import write_durably
 from precog_fleet.evaluate import Limits
 from precog_fleet.gossip import Gossip
 from precog_fleet.modelset import BASE, MANIFEST, Manifest, ModelSet
@@ -31,6 +30,7 @@ from precog_fleet.rollouts import Rollouts, Stages
 from precog_fleet.shelf import Shelf
 from precog_fleet.speaking import Identity, Speaker
 from precog_fleet.trainer import Trainer
+from precog_models.durable import write_durably
 
 from .breaking import Disk, Killed
 from .flock import Flock, LocalLink, shipped, spoiled

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from precog_fleet.durable import write_durably
 from precog_fleet.telemetry import SCHEMA, Observation, Telemetry, read_part
+from precog_models.durable import write_durably
 from precog_spec.contract import CONTRACT_HASH
 
 from .support import NOW

@@ -14,13 +14,13 @@ import pytest
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
+from precog_models.durable import check_target
 from precog_models.float_lstm import FloatLstm
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import (
     MAX_FILE_BYTES,
     Image,
     ModelImageError,
-    check_target,
     load,
     pretrained,
     pretrained_names,

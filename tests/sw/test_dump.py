@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -66,12 +67,10 @@ def test_a_full_disk_keeps_the_last_report(
     assert run(capsys, "save", str(path), "-d", "emu:qps=8").status == 0
     before = path.read_bytes()
 
-    def full(self: Path, data: bytes) -> None:
-        with self.open("wb") as file:
-            file.write(data[:9])
-        raise OSError(errno.ENOSPC, "No space left on device", str(self))
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "fsync", full)
     status, _, errors = run(capsys, "save", str(path), "-d", "emu:qps=8")
     assert (status, errors) == (2, f"error: file {path}: No space left on device\n")
     assert path.read_bytes() == before

@@ -53,7 +53,7 @@ def fabric(
     json_: JsonOption = False,
 ) -> None:
     """Run laws on a fabric under the same flows; a run whose result is there is not done again."""
-    from precog_models.model_file import replace_file
+    from precog_models.durable import write_durably
     from precog_net.campaign import run_all
     from precog_net.features import Features
     from precog_net.job import Job
@@ -112,7 +112,7 @@ def fabric(
         name: summary({seed: outcomes[made[name, seed]] for seed in range(seeds)}) for name in laws
     }
     data = _data(first, results)
-    replace_file(path, (json.dumps(plain(data), sort_keys=True, allow_nan=False) + "\n").encode())
+    write_durably(path, (json.dumps(plain(data), sort_keys=True, allow_nan=False) + "\n").encode())
     if threads and threads > 1:
         _say_undivided([(name, outcomes[job]) for (name, _), job in made.items()])
     emit(data, lambda: _show(data, seeds, path), json_)
@@ -120,7 +120,7 @@ def fabric(
 
 def _target(out: Path) -> Path:
     """The result's file, looked at before minutes of work; its folder may have to be made."""
-    from precog_models.model_file import check_target
+    from precog_models.durable import check_target
 
     path = out / "fabric.json"
     if out.exists():

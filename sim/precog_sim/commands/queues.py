@@ -23,7 +23,7 @@ def queues(
 ) -> None:
     """Simulate senders whose messages come at a finite rate, and keep their send queues."""
     from precog_models.data.queue_trace import save_queue_traces
-    from precog_models.image import check_target
+    from precog_models.durable import check_target
     from precog_sim.forecast.scenarios import QueueRun, queue_trace
 
     check_target(output)

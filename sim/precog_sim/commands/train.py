@@ -26,7 +26,7 @@ def train(
     json_: JsonOption = False,
 ) -> None:
     """Collect RTTs from simulated incasts, train the LSTM on them and quantize it."""
-    from precog_models.image import check_target
+    from precog_models.durable import check_target
     from precog_models.train.presets import recipe
     from precog_sim.collect import plan
 

@@ -26,7 +26,7 @@ def demo(
 ) -> None:
     """Run agents on simulated traffic: telemetry, training, rollout, drift, a bad release, lies."""
     with needs("fleet,train,sim"):
-        from precog_models.model_file import check_target
+        from precog_models.durable import check_target
 
         from ..demo.script import Demo
         from ..demo.traffic import simulator

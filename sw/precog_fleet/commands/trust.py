@@ -47,7 +47,7 @@ def add(
 ) -> None:
     """Approve a request. Compare the key that it names with the host's before."""
     with needs():
-        from precog_models.model_file import check_target
+        from precog_models.durable import check_target
 
         from ..authority import Authority
         from ..clock import now_ms

@@ -30,9 +30,10 @@ def distill(
     """
     from precog_models.data.queue_trace import load_queue_traces
     from precog_models.data.windows import BLOCKS, HORIZONS, make_windows
+    from precog_models.durable import check_target
     from precog_models.forecast.forecaster import Forecaster
     from precog_models.forecast.metrics import crps
-    from precog_models.image import check_target, find
+    from precog_models.image import find
     from precog_models.train.distill import distill_image
     from precog_spec.contract import PROBABILITY
 

@@ -21,7 +21,7 @@ def save(path: _FileArgument, device: DeviceOption = "emu:", json_: JsonOption =
     """Write a bug report: registers, models, queue pairs, counters, peers."""
     from precog_host import bug_report
     from precog_host.device import Device
-    from precog_models.model_file import check_target
+    from precog_models.durable import check_target
 
     check_target(path)
     with Device.open(device) as opened:

@@ -34,7 +34,8 @@ def fit_queues(
 
     from precog_models.data.queue_trace import load_queue_traces
     from precog_models.data.windows import BLOCKS, make_windows
-    from precog_models.image import check_target, find
+    from precog_models.durable import check_target
+    from precog_models.image import find
     from precog_models.train.fit_queues import fit_queues as fit
     from precog_models.train.queue import QUEUE_RECIPES
 

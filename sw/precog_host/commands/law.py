@@ -47,11 +47,11 @@ def compile_(
     json_: JsonOption = False,
 ) -> None:
     """Compile a law to a program of the law engine."""
-    from precog_models.model_file import check_target, replace_file
+    from precog_models.durable import check_target, write_durably
 
     check_target(output)
     program = _compiled(law).program
-    replace_file(output, program.text().encode())
+    write_durably(output, program.text().encode())
     record = {
         "path": str(output),
         "law": program.name,

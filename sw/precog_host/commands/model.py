@@ -138,7 +138,7 @@ def quantize(
     json_: JsonOption = False,
 ) -> None:
     """Turn float LSTM weights into an integer model image."""
-    from precog_models.image import check_target
+    from precog_models.durable import check_target
     from precog_models.quantize import quantize as to_image
 
     check_target(output)

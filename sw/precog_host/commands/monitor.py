@@ -64,7 +64,7 @@ def monitor(
     """Watch rates, RTTs, predictions and scores; -j prints a line for each snapshot, until ^C."""
     from precog_host.monitor.demo import Demo
     from precog_host.monitor.sampling import Sampler, qp_list
-    from precog_models.model_file import check_target
+    from precog_models.durable import check_target
 
     if not 0.05 <= interval <= 3600:
         raise ValueError(f"interval must be in 0.05..3600 seconds, not {interval!r}")

@@ -157,8 +157,9 @@ def _tried(model: str, prior: Sequence[Path], outcomes: Path | None) -> _Tried:
     """The model of starts that a user means."""
     from precog_host.outcomes import read_outcomes
     from precog_host.trial import merged
+    from precog_models.durable import check_target
     from precog_models.forecast.starts import StartForecaster
-    from precog_models.model_file import ModelImageError, check_target
+    from precog_models.model_file import ModelImageError
     from precog_models.tree_image import find_any
 
     image = find_any(model)

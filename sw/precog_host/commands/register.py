@@ -39,7 +39,7 @@ def export(
 ) -> None:
     """Write the register map of a device as documentation, hardware description or software."""
     from precog_host.device import Device
-    from precog_models.model_file import check_target, replace_file
+    from precog_models.durable import check_target, write_durably
     from precog_spec.registers.generate import GENERATORS
     from precog_spec.registers.precog import build_map
 
@@ -51,7 +51,7 @@ def export(
         regmap = build_map(opened.sizes, opened.identity)
     text = GENERATORS[format_](regmap)
     if output is not None:
-        replace_file(output, text.encode())
+        write_durably(output, text.encode())
         emit({"path": str(output), "format": format_}, lambda: typer.echo(str(output)), json_)
     else:
         emit({"format": format_, "text": text}, lambda: typer.echo(text, nl=False), json_)

@@ -1,0 +1,60 @@
+"""Files that a crash leaves whole: the old content or the new one."""
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["check_target", "write_durably"]
+
+
+def check_target(path: str | Path) -> None:
+    """Whether a file of that name can be replaced, before the work whose result goes there.
+
+    Raises
+    ------
+    OSError
+        The name is a folder's or a device's, or its folder does not exist or is read-only.
+    """
+    path = Path(path)
+    if path.is_dir() or not path.name:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    folder = path.resolve().parent if path.is_symlink() else path.parent
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such folder", str(folder))
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, "Folder is read-only", str(folder))
+
+
+def write_durably(path: str | Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Replace a file in one step; once this returns, the new content survives a power cut.
+
+    Where the name is a link, its target is replaced: the link may be /dev/stdout.
+
+    Raises
+    ------
+    OSError
+        As `check_target`, or the disk takes it not; the file is then as it was.
+    """
+    check_target(path)
+    target = Path(path).resolve()
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+    except OSError as error:  # with the caller's name for the file
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+    folder = os.open(target.parent, os.O_RDONLY)  # the rename itself is in the folder
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
