@@ -60,6 +60,7 @@ _STAGES = {
         ("{trainer0} --shares a", "shares must be numbers with commas, such as 50,250,1000, not"),
         ("{trainer0} --shares 9,5", "shares must rise from at least 1 to 1000, not (9, 5)"),
         ("{trainer0} --shares -1", "shares must be numbers with commas"),
+        (f"{{trainer0}} --shares {'9' * 5000}", "shares must be numbers with commas"),
     ),
     "dwell": (
         ("{trainer0} --dwell -1", "dwell must be in 0..1e8 seconds, not -1"),
@@ -204,6 +205,7 @@ REFUSED: dict[str, dict[str, Cases]] = {
         "destination": (
             (f"{_AGENT} --destination x", "destination must be <QP>=<name> and each QP once"),
             (f"{_AGENT} --destination 1=A!B", "destination must be <QP>=<name> and each QP once"),
+            (f"{_AGENT} --destination {'9' * 5000}=a", "destination must be <QP>=<name>"),
             (f"{_AGENT} --destination 99=a", f"qp must be in 0..63 on device {_CARD}, not 99"),
         ),
         "disk": ((f"{_AGENT} --disk 0", "greater than or equal to 1, not '0'"),),

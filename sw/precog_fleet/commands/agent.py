@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from precog_host.output import JsonOption, emit, printable
+from precog_models.limits import DIGITS, brief
 
 from ..errors import needs
 
@@ -108,8 +109,9 @@ def _destinations(texts: list[str] | None) -> dict[int, str] | None:
             from ..fields import NAME
 
         qp, _, name = text.partition("=")
-        if not (qp.isascii() and qp.isdecimal() and NAME.fullmatch(name)) or int(qp) in found:
-            raise ValueError(f"destination must be <QP>=<name> and each QP once, not {text!r}")
+        number = qp.isascii() and qp.isdecimal() and len(qp) <= DIGITS
+        if not (number and NAME.fullmatch(name)) or int(qp) in found:
+            raise ValueError(f"destination must be <QP>=<name> and each QP once, not {brief(text)}")
         found[int(qp)] = name
     return found or None
 

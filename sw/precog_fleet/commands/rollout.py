@@ -8,6 +8,7 @@ import typer
 
 from precog_host.output import JsonOption, emit, printable
 from precog_models.judged import SEEDS
+from precog_models.limits import DIGITS, brief
 
 from ..errors import needs
 from .learn import runner_of
@@ -36,8 +37,10 @@ def _stages(
     from ..rollouts import Stages
 
     parts = shares.split(",")
-    if not all(part.strip().isdecimal() for part in parts):
-        raise ValueError(f"shares must be numbers with commas, such as 50,250,1000, not {shares!r}")
+    if not all(part.strip().isdecimal() and len(part) <= DIGITS for part in parts):
+        raise ValueError(
+            f"shares must be numbers with commas, such as 50,250,1000, not {brief(shares)}"
+        )
     for name, value in (("dwell", dwell), ("patience", patience)):
         if not 0 <= value < 1e8:
             raise ValueError(f"{name} must be in 0..1e8 seconds, not {value!r}")

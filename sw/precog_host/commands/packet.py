@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, group, require_one, table
+from precog_host.output import (
+    DeviceOption,
+    JsonOption,
+    emit,
+    group,
+    parameters_given,
+    require_one,
+    table,
+    whole_numbers,
+)
 
 from . import senders, wire
 from .parts import open_part
@@ -69,14 +78,7 @@ def set_param(
     json_: JsonOption = False,
 ) -> None:
     """Set parameters of the packet path."""
-    values: dict[str, int] = {}
-    for text in assignments:
-        name, _, number = text.partition("=")
-        if name in values:
-            raise ValueError(f"parameter {name} must be given once, not again as {text!r}")
-        if not (number.isascii() and number.isdecimal()):
-            raise ValueError(f"parameter {text!r} must be <name>=<whole number>")
-        values[name] = int(number)
+    values = whole_numbers(parameters_given(assignments))
     with _packets(device) as path:
         path.set_parameters(**values)
         parameters = path.parameters()
