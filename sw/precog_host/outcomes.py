@@ -9,12 +9,13 @@ any input, and bound to one model image, since those of another say nothing.
 
 import json
 from collections.abc import Mapping
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any
 
 from precog_models.durable import write_durably
 from precog_models.limits import brief, read_json
+from precog_spec.frames.qp_key import parse_address
 
 from .trial import Counts
 
@@ -52,7 +53,9 @@ def read_outcomes(path: Path, model: str) -> dict[Ip, Counts]:
             raise ValueError("model must be text, and receivers an object")
         if len(receivers) > RECEIVERS:
             raise ValueError(f"receivers must be at most {RECEIVERS}, not {len(receivers)}")
-        counts = {ip_address(name): _counts(name, said) for name, said in receivers.items()}
+        counts = {
+            parse_address(name, "receiver"): _counts(name, said) for name, said in receivers.items()
+        }
         if len(counts) < len(receivers):
             raise ValueError("each receiver must be there once")
     except ValueError as error:

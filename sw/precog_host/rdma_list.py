@@ -8,12 +8,13 @@ cannot be used is counted with its reason, and stops no other.
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 from precog_models.limits import DIGITS, parse_json
+from precog_spec.frames.qp_key import parse_address
 
-__all__ = ["RdmaQp", "parse_address", "peers_of", "read_list"]
+__all__ = ["RdmaQp", "peers_of", "read_list"]
 
 _CONNECTED = ("RC", "XRC_INI")  # acknowledged, and sent by this host: there are RTTs and rates
 _ALIVE = ("RTR", "RTS", "SQD")
@@ -155,17 +156,3 @@ def peers_of(assignments: Collection[str]) -> dict[str, IPv4Address | IPv6Addres
             raise ValueError(f"peer of {key} must be given once")
         found[key] = parse_address(address)
     return found
-
-
-def parse_address(text: str) -> IPv4Address | IPv6Address:
-    """An IP address.
-
-    Raises
-    ------
-    ValueError
-        It is none.
-    """
-    try:
-        return ip_address(text)
-    except ValueError:
-        raise ValueError(f"remote must be an IPv4 or IPv6 address, not {text!r}") from None

@@ -120,8 +120,8 @@ RUNS: dict[str, Run] = {
         {
             "source": "--from {tmp}/cut.safetensors",
             "command": "--command {tmp}/nobody",
-            "remote": "--remote 10.0.0",
-            "peer": "--peer 99=10.0",
+            "remote": "--remote fe80::1%eth0",
+            "peer": "--peer 99=fe80::1%eth0",
             "count": "--count 0",
             "every": "--every 0",
             "preset": "--preset nobody",

@@ -30,6 +30,10 @@ from .support import random_image
             ("packet", "binding", "add", "0", "host", "--remote-qp", "1", "--local-qp", "2"),
             "remote must be an IPv4 or IPv6 address, not 'host'",
         ),
+        (
+            ("packet", "binding", "add", "0", "fe80::1%eth0", "--remote-qp=1", "--local-qp=2"),
+            r"remote must have no scope, not %eth0, which packets do not carry: give fe80::1\n",
+        ),
         (("packet", "binding", "del", "8"), "slot 8 must be bound: precog packet binding add 8"),
         (("packet", "score", "set", "2", "--score", "3"), "slot 2 must be bound"),
         (("packet", "score", "set", "2"), "at least one option must be given: --score, --source"),

@@ -158,7 +158,8 @@ _COUNTS = {"crowded": 9, "hits": 8, "others": 20, "alarms": 3}
     ("receivers", "message"),
     [
         ([], "receivers an object"),
-        ({"10.0.0": _COUNTS}, "does not appear to be an IPv4 or IPv6 address"),
+        ({"10.0.0": _COUNTS}, "receiver must be an IPv4 or IPv6 address, not"),
+        ({"fe80::7%eth0": _COUNTS}, "receiver must have no scope, not %eth0"),
         ({"10.0.0.7": 9}, "must have crowded, hits, others, alarms alone"),
         ({"10.0.0.7": {"crowded": 9, "hits": 8}}, "must have crowded, hits, others, alarms alone"),
         ({"10.0.0.7": _COUNTS | {"more": 1}}, "must have crowded, hits, others, alarms alone"),

@@ -1,6 +1,7 @@
 """The key of a QP lookup: direction, peer address, DestQP; and the hashes that give its rows."""
 
 from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 __all__ = [
     "ADDRESS_BITS",
@@ -11,7 +12,10 @@ __all__ = [
     "QPN_BITS",
     "TURNS",
     "WAYS",
+    "address_of",
     "mixed",
+    "packed_address",
+    "parse_address",
     "table_rows",
     "way_polynomials",
 ]
@@ -44,6 +48,38 @@ WAYS = 3
 TURNS = (1, 2)
 MAX_SLOTS = 1 << max(_POLYNOMIALS)
 _SMALL = 256  # slots from which on two thirds of the cells are few enough
+
+
+def parse_address(
+    text: str | IPv4Address | IPv6Address, what: str = "remote"
+) -> IPv4Address | IPv6Address:
+    """An IP address, without a scope.
+
+    Raises
+    ------
+    ValueError
+        It is none, or has a scope.
+    """
+    try:
+        address = ip_address(text)
+    except ValueError:
+        raise ValueError(f"{what} must be an IPv4 or IPv6 address, not {text!r}") from None
+    if isinstance(address, IPv6Address) and address.scope_id is not None:
+        plain, _, scope = str(address).partition("%")
+        raise ValueError(
+            f"{what} must have no scope, not %{scope}, which packets do not carry: give {plain}"
+        )
+    return address
+
+
+def packed_address(address: IPv4Address | IPv6Address) -> int:
+    """An address as keys have it."""
+    return int(address) | (IPV4_MAPPED if isinstance(address, IPv4Address) else 0)
+
+
+def address_of(packed: int) -> IPv4Address | IPv6Address:
+    """The address of a key."""
+    return IPv6Address(packed).ipv4_mapped or IPv6Address(packed)
 
 
 def table_rows(slots: int) -> int:

@@ -1,6 +1,5 @@
 """``precog replay``: a capture through the packet path, insertion and extraction, in RTL."""
 
-import ipaddress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,12 +53,13 @@ def replay(
     from precog_hw.stream.packet import WIDTHS
     from precog_sim.capture import write
     from precog_sim.replay.run import replay as run
+    from precog_spec.frames.qp_key import packed_address, parse_address
 
     if width not in WIDTHS:
         known = ", ".join(str(bits) for bits in WIDTHS)
         raise ValueError(f"width must be one of {known} bits, not {width}")
     timeout_ns = _ticks(timeout_ms)
-    address = None if local is None else _address(local)
+    address = None if local is None else packed_address(parse_address(local, "local address"))
     _check_files(capture, out, wire)
     frames = _frames(capture)
     with progress_bar("golden model" if golden else f"RTL, {width} bits") as advance:
@@ -155,14 +155,3 @@ def _try_to_write(option: str, path: Path) -> None:
         raise ValueError(f"--{option} must be writable, not {path}: {error.strerror}") from error
     if not existed:
         target.unlink()
-
-
-def _address(text: str) -> int:
-    """An address in 128 bits, IPv4 as ::ffff:a.b.c.d."""
-    from precog_spec.frames.qp_key import IPV4_MAPPED
-
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError as error:
-        raise ValueError(f"local address must be IPv4 or IPv6, not {text!r}") from error
-    return int(address) | (IPV4_MAPPED if address.version == 4 else 0)

@@ -14,7 +14,6 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 from precog_models.packet.card import TIMEOUT_MAX, Card, CardConfig
@@ -29,7 +28,7 @@ from precog_spec.frames.cps import Mode
 from precog_spec.frames.descriptor import Direction, Reason
 from precog_spec.frames.headers import BTH, PATH_MTUS
 from precog_spec.frames.opcodes import NAMES, extension_bytes
-from precog_spec.frames.qp_key import IPV4_MAPPED, MAX_SLOTS, QPN_BITS
+from precog_spec.frames.qp_key import MAX_SLOTS, QPN_BITS, address_of
 
 from ..capture import Frame
 from ..rtl.card_pair import CardPair
@@ -235,9 +234,9 @@ def _hosts(seen: Sequence[Seen], local: int | None) -> tuple[int, list[int]]:
     if local is None:
         local = next(iter(hosts), 0)
     elif hosts and local not in hosts:
-        known = ", ".join(_address(host) for host in hosts)
+        known = ", ".join(str(address_of(host)) for host in hosts)
         raise ValueError(
-            f"local address must be one of the capture's, {known}, not {_address(local)}"
+            f"local address must be one of the capture's, {known}, not {address_of(local)}"
         )
     hosts.setdefault(local)  # takes what is not RoCEv2
     return local, list(hosts)
@@ -290,12 +289,6 @@ def _extended(frame: Frame) -> bytes:
     headers = found.bth + BTH.size + extension_bytes(opcode)
     whole = found.descriptor.reason is Reason.NONE and len(frame.data) >= headers
     return frame.data + bytes(missing) if whole else frame.data
-
-
-def _address(value: int) -> str:
-    """An address as it is written."""
-    mapped = value >> 32 == IPV4_MAPPED >> 32
-    return str(IPv4Address(value & 0xFFFFFFFF) if mapped else IPv6Address(value))
 
 
 def _flow(data: bytes, parsed: Parsed, shim_port: int) -> Flow | None:

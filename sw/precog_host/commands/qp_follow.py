@@ -103,6 +103,7 @@ def follow(
     from precog_host.beliefs import Beliefs
     from precog_host.device import Device
     from precog_host.rdma_follow import Follower
+    from precog_spec.frames.qp_key import parse_address
 
     if source is not None and command != _COMMAND:
         raise ValueError("command must be left out with --from")
@@ -112,7 +113,7 @@ def follow(
         refuse_ignored(context, "prior", "outcomes", why="without --model")
     tried = None if model is None else _tried(model, prior or (), outcomes)
     peers = rdma_list.peers_of(peer or ())
-    address = None if remote is None else rdma_list.parse_address(remote)
+    address = None if remote is None else parse_address(remote)
     with Device.open(device) as opened:
         check_binding(opened, device, address is not None or bool(peers))
         heard = (None, None) if tried is None else (tried.forecaster, tried.prior)

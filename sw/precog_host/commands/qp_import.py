@@ -49,10 +49,11 @@ def import_(
     """
     from precog_host import pairs, rdma_import, rdma_list
     from precog_host.device import Device
+    from precog_spec.frames.qp_key import parse_address
 
     qps, skipped = rdma_list.read_list(_text(source), ifname=ifname, port=port)
     peers = rdma_list.peers_of(peer or ())
-    address = None if remote is None else rdma_list.parse_address(remote)
+    address = None if remote is None else parse_address(remote)
     with Device.open(device) as opened:
         check_binding(opened, device, address is not None or bool(peers))
         plan = rdma_import.plan(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address
 
 from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.qp_table import WAYS, Key, QpTable, Write
@@ -12,7 +12,7 @@ from precog_spec.contract import CarriedScore
 from precog_spec.frames.cps import SCORE_MAX, Mode
 from precog_spec.frames.descriptor import Direction
 from precog_spec.frames.headers import PATH_MTUS
-from precog_spec.frames.qp_key import IPV4_MAPPED
+from precog_spec.frames.qp_key import IPV4_MAPPED, address_of, packed_address, parse_address
 from precog_spec.registers.model import resets
 from precog_spec.registers.packet import (
     DESTINATION_CONFIG,
@@ -199,13 +199,13 @@ class PacketDriver(Windows):
             The device refused, has no forecasts for such a source, no destinations, or knows no
             IPv6.
         """
-        peer = _parsed(remote)
+        peer = parse_address(remote)
         wanted = Binding(
             slot, peer, remote_qp, local_qp, mode, destination, score, score_source, mtu
         )
         row = self._planned_row(wanted)
         with self._changing() as table:
-            writes = table.add(slot, _packed(peer), remote_qp, local_qp)
+            writes = table.add(slot, packed_address(peer), remote_qp, local_qp)
             # The row first: a packet that finds its slot finds what the slot is to do.
             self._apply_row(slot, row, clear=True)
             self._write_cells(writes)
@@ -221,7 +221,7 @@ class PacketDriver(Windows):
         table = deepcopy(self.table())
         for one in wanted:
             self._planned_row(one)
-            table.add(one.slot, _packed(one.remote), one.remote_qp, one.local_qp)
+            table.add(one.slot, packed_address(one.remote), one.remote_qp, one.local_qp)
 
     def _planned_row(self, wanted: Binding) -> dict[str, int]:
         """The row of a binding, checked."""
@@ -232,7 +232,8 @@ class PacketDriver(Windows):
         if wanted.mode not in set(Mode):
             raise ValueError(f"mode must be off, s or r, not {wanted.mode!r}")
         source = self._source(wanted.score_source)
-        if not self.registers.sizes.ipv6 and _packed(wanted.remote) >> 32 != IPV4_MAPPED >> 32:
+        mapped = packed_address(wanted.remote) >> 32 == IPV4_MAPPED >> 32
+        if not (mapped or self.registers.sizes.ipv6):
             raise DeviceError(
                 f"remote must be an IPv4 address, not {wanted.remote}: the device was built "
                 "without IPv6 (ipv6=0)"
@@ -277,7 +278,7 @@ class PacketDriver(Windows):
             found.append(
                 Binding(
                     slot=slot,
-                    remote=_address(pair[Direction.TX].remote),
+                    remote=address_of(pair[Direction.TX].remote),
                     remote_qp=pair[Direction.TX].qpn,
                     local_qp=pair[Direction.RX].qpn,
                     mode=Mode(row["mode"]),
@@ -468,20 +469,3 @@ class PacketDriver(Windows):
             raise ValueError(f"score must be in 0..{SCORE_MAX}, not {score!r}")
         if mtu not in PATH_MTUS:
             raise ValueError(f"mtu must be one of {PATH_MTUS}, not {mtu!r}")
-
-
-def _parsed(remote: str | IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """An address; `ValueError` if it is none."""
-    try:
-        return ip_address(remote)
-    except ValueError:
-        raise ValueError(f"remote must be an IPv4 or IPv6 address, not {remote!r}") from None
-
-
-def _packed(address: IPv4Address | IPv6Address) -> int:
-    """An address as packets' keys have it."""
-    return int(address) | (IPV4_MAPPED if isinstance(address, IPv4Address) else 0)
-
-
-def _address(packed: int) -> IPv4Address | IPv6Address:
-    return IPv6Address(packed).ipv4_mapped or IPv6Address(packed)

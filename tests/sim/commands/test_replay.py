@@ -127,5 +127,5 @@ def test_frames_cut_by_the_capture_are_told(capture: Path) -> None:
 
 
 def test_address_error(capture: Path) -> None:
-    with pytest.raises(ValueError, match="local address must be IPv4 or IPv6, not 'eth0'"):
+    with pytest.raises(ValueError, match=r"local address must be an IPv4 or IPv6 .*, not 'eth0'"):
         run(capture, "--local", "eth0")
