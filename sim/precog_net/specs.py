@@ -43,7 +43,7 @@ def options(text: str, known: Mapping[str, float], what: str) -> dict[str, float
     """
     values = dict(known)
     given: set[str] = set()
-    for part in filter(None, text.split(",")):
+    for part in text.split(",") if text else ():
         key, equals, number = part.partition("=")
         if key not in known or not equals:
             names = ", ".join(f"{name}=" for name in known)

@@ -1,7 +1,7 @@
 """What follows ``?`` in a device URI: options by name."""
 
 from collections.abc import Mapping
-from urllib.parse import parse_qsl
+from urllib.parse import unquote_plus
 
 from .transport import DeviceError
 
@@ -27,7 +27,8 @@ def split_options(argument: str, known: Mapping[str, str], what: str) -> tuple[s
     place, _, query = argument.partition("?")
     values = dict(known)
     seen: set[str] = set()
-    for name, value in parse_qsl(query, keep_blank_values=True):
+    for part in query.split("&") if query else ():
+        name, value = (unquote_plus(text) for text in part.partition("=")[::2])
         if name not in known:
             options = ", ".join(f"{option}=" for option in known)
             raise DeviceError(f"{what} option must be one of {options}, not {name!r}")

@@ -144,6 +144,7 @@ def test_wrong_files(tmp_path: Path, text: str, message: str) -> None:
         ("star:hosts=1", r"topology must have 2\.\.4096 hosts, not 1"),
         ("star:hosts=2.5", "hosts must be a whole number"),
         ("star:hosts=nan", "star hosts must be a number above 0, not 'nan'"),
+        ("star:,", "star option must be one of hosts=, gbps=, delay_us=, not ''"),
         ("star:size=3", "star option must be one of hosts=, gbps=, delay_us=, not 'size=3'"),
         ("star:hosts=3,hosts=4", "star option hosts must be given once"),
     ],

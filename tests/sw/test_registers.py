@@ -107,6 +107,8 @@ def test_the_last_access_that_fails_closes_the_transport(monkeypatch: pytest.Mon
         ("emu", "device URI must be <transport>:<argument>, not 'emu'"),
         ("usb:1", "device transport must be one of emu:, .*not usb:"),
         ("emu:qp=4", "emulator argument 'qp=4' must be one of .*qps=<number>"),
+        ("emu:,,", "emulator argument '' must be one of .*qps=<number>"),
+        ("emu:qps=4,", "emulator argument '' must be one of"),
         ("emu:qps=-4", "emulator argument 'qps=-4' must be qps=<number>"),
         ("emu:qps=0", r"emulator: qps must be a power of two in 1\.\.65536, not 0"),
         ("emu:tick_ps=0", "emulator: tick_ps must be"),

@@ -115,6 +115,7 @@ def test_udp_refusals(card: LoggedCard) -> None:
         ("udp:", "udp device must be udp:HOST"),
         ("udp:127.0.0.1:0", r"udp port must be a whole number in 1\.\.65535, not '0'"),
         ("udp:[::1]x", "udp port must be"),
+        ("udp:127.0.0.1?&", "udp option must be one of timeout_ms=, tries=, wait_s=.*, not ''"),
         ("udp:127.0.0.1?wait=1", "udp option must be one of timeout_ms=, tries=, wait_s="),
         ("udp:127.0.0.1?token_file=/no/such", "token file /no/such: No such file"),
         ("udp:no.such.host.invalid", "cannot be reached"),

@@ -71,7 +71,7 @@ def parse_config(argument: str) -> NicConfig:
         Not a preset, not a size, or a size that cannot be built.
     """
     values = {**vars(PRESETS["lanes64"])}  # one by one they need not be buildable
-    for part in filter(None, argument.split(",")):
+    for part in argument.split(",") if argument else ():
         name, equals, text = part.partition("=")
         if not equals and name in PRESETS:
             values = {**vars(PRESETS[name])}

@@ -17,7 +17,7 @@ def open_emulator(argument: str) -> Emulator:
         A name or value is none of an emulator's.
     """
     values: dict[str, int] = {}
-    for part in filter(None, argument.split(",")):
+    for part in argument.split(",") if argument else ():
         name, _, text = part.partition("=")
         if name not in (*OPTIONS, "tick_ps"):
             known = ", ".join(f"{known}=<number>" for known in sorted((*OPTIONS, "tick_ps")))

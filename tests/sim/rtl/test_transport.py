@@ -30,6 +30,7 @@ def test_a_preset_has_no_vendor_s_block(name: str) -> None:
     ("argument", "message"),
     [
         ("lanes17", "simulator argument 'lanes17' must be one of tiny, .*qps=<number>"),
+        ("tiny,,", "simulator argument '' must be one of tiny, "),
         ("dsp=ecp5", "simulator argument 'dsp=ecp5' must be one of"),
         ("qps=many", "simulator argument 'qps=many' must be qps=<number>"),
         ("qps=\u0664", "simulator argument 'qps=\u0664' must be qps=<number>"),
