@@ -6,13 +6,14 @@ So a run with the golden engine and a run with the RTL can be compared decision 
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precog_host.device import Device
-from precog_models.laws.compiler.compile import compile_law
+from precog_models.laws.compiler.compile import Compiled, compile_law
 from precog_models.laws.compiler.load import load
 from precog_models.rate.engine.program import Program
 from precog_sim.loop import Comparison, device_functions
@@ -67,6 +68,17 @@ class EngineSetup:
                 f"open it with qps={1 << (flows - 1).bit_length()}"
             )
 
+    @cached_property
+    def made(self) -> Compiled:
+        """The law, compiled once: large ones take seconds.
+
+        Raises
+        ------
+        ValueError
+            There is no such law, or it cannot be compiled.
+        """
+        return compile_law(load(self.law))
+
     def compiled(
         self, facts: Mapping[str, float], tick_ps: int = _TICK_PS
     ) -> tuple[Program, dict[str, int | list[int]]]:
@@ -75,11 +87,11 @@ class EngineSetup:
         Raises
         ------
         ValueError
-            There is no such law, preset or parameter, or the law cannot be compiled.
+            As `made`, or there is no such preset or parameter.
         """
-        made = compile_law(load(self.law))
-        told = made.law.with_facts(self.values, facts)
-        return made.program, made.law.integers(self.preset, tick_ps, **told)
+        law = self.made.law
+        told = law.with_facts(self.values, facts)
+        return self.made.program, law.integers(self.preset, tick_ps, **told)
 
     def apply(self, device: Device, flows: int, facts: Mapping[str, float]) -> None:
         """Load the law, and let queue pairs 0..flows-1 of `device` run it.
@@ -151,7 +163,7 @@ def run_with_engine(
     functions = device_functions(device)
     facts = link_facts(scenario, whole_bps=False).facts
     setup.apply(device, len(scenario.flows), facts)
-    heard = frozenset(name.removeprefix("on_") for name in load(setup.law).events)
+    heard = frozenset(name.removeprefix("on_") for name in setup.made.law.events)
     packets = sum(-(-flow.size // scenario.payload) for flow in scenario.flows)
     sweeps = scenario.horizon_us * 1000 / SWEEP_NS * len(scenario.flows) * ("timer" in heard)
     control = asking(

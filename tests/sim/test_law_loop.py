@@ -9,6 +9,9 @@ import pytest
 from tests.command_line import ran
 
 from precog_host.device import Device
+from precog_models.laws.compiler.compile import Compiled, compile_law
+from precog_models.laws.compiler.load import Law
+from precog_sim import law_loop
 from precog_sim.law_loop import EngineRun, EngineSetup, compare_engines, run_with_engine
 from precog_sim.network import Ecn, Hints, Scenario, incast, run
 from precog_sim.network.asking import LOG_FIELDS
@@ -48,6 +51,20 @@ def test_the_golden_engine_is_near_the_simulators_own_law() -> None:
     assert golden.result.fct_us.mean() == pytest.approx(own.fct_us.mean(), rel=0.05)
     means = [one.sample_rtt_us.mean() for one in (golden.result, own)]
     assert means[0] == pytest.approx(means[1], rel=0.05)
+
+
+def test_a_law_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[Law] = []
+
+    def counted(law: Law) -> Compiled:
+        compiled.append(law)
+        return compile_law(law)
+
+    monkeypatch.setattr(law_loop, "compile_law", counted)
+    setup = EngineSetup("timely")
+    setup.compiled({})
+    _golden(setup, _short(3000))
+    assert len(compiled) == 1
 
 
 @pytest.mark.parametrize(("values", "reach"), [({}, 12_240), ({"reach": 5.0}, 5000)])
