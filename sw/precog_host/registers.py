@@ -144,6 +144,16 @@ class Registers:
         word = self._bases[self._blocks[block].id][1]
         return word >> 16, word & 0xFFFF
 
+    def outdated(self, block: str, since: int, does: str) -> str:
+        """Why the device lacks what a block `does` from a minor version on; empty: it has it."""
+        major, minor = self.version(block)
+        if minor >= since:
+            return ""
+        return (
+            f"its {block} block is {major}.{minor}, and {does} from {major}.{since} on: "
+            "build its gateware anew"
+        )
+
     def register(self, block: str, name: str) -> Register:
         """Declaration of a register."""
         return self._blocks[block].register(name)

@@ -125,8 +125,9 @@ class PacketDriver(Windows):
         if unknown:
             names = ", ".join(known)
             raise ValueError(f"packet parameter {unknown[0]!r} must be one of {names}")
-        if values.get("echo_enabled"):
-            self._check_echoes()
+        why = self.registers.outdated("PACKET", ECHOES_FROM, "does")
+        if why and values.get("echo_enabled"):  # it would take the bit and do nothing
+            raise DeviceError(f"device echoes no marks: {why}")
         wanted = known | values
         CpsConfig(wanted["shim_port"], wanted["max_frame"], bool(wanted["drop_malformed"]))
         words = {}
@@ -138,15 +139,6 @@ class PacketDriver(Windows):
                 words[register.name] = word
         for name, word in words.items():
             self.registers.write("PACKET", name, word)
-
-    def _check_echoes(self) -> None:
-        """Refuse a card of before there were echoes, which would take the bit and do nothing."""
-        major, minor = self.registers.version("PACKET")
-        if minor < ECHOES_FROM:
-            raise DeviceError(
-                f"device echoes no marks: its PACKET block is {major}.{minor}, and does from "
-                f"{major}.{ECHOES_FROM} on: build its gateware anew"
-            )
 
     def ticks(self) -> int:
         """The card's time."""

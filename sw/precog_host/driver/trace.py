@@ -80,16 +80,12 @@ class TraceDriver(Windows):
         if not registers.sizes.trace:
             raise DeviceError("device has no trace FIFO: it was built without one (trace=0)")
         super().__init__(registers)
-        sizes, version = registers.sizes, registers.version("TRACE")
         self.missing: dict[str, str] = {}
         for kind, option, since in _OPTIONAL:
-            if not getattr(sizes, option):
+            if not getattr(registers.sizes, option):
                 self.missing[kind] = f"it was built without ({option}=0)"
-            elif version[1] < since:
-                self.missing[kind] = (
-                    f"its TRACE block is {version[0]}.{version[1]}, and records them from "
-                    f"{version[0]}.{since} on: build its gateware anew"
-                )
+            elif why := registers.outdated("TRACE", since, "records them"):
+                self.missing[kind] = why
 
     def state(self) -> TraceState:
         """Kinds of records, records in the FIFO, and totals."""
