@@ -1,10 +1,12 @@
 """What is compared: who knows what when a flow starts, and what receivers say."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from precog_models.laws.lockstep_hints import PRESETS
 from precog_net.workloads import Traffic
 from precog_sim.network import Hints
 from precog_studies.prediction.guesses import LEAST, inverted, scrambled, tagged, truth
@@ -17,6 +19,7 @@ __all__ = [
     "FALSE",
     "FIRST",
     "FORECASTS",
+    "GBPS",
     "HOSTS",
     "LIARS",
     "OFF",
@@ -24,12 +27,14 @@ __all__ = [
     "Arm",
 ]
 
+GBPS = 100.0  #: of links
 FIRST = 16_000  #: bytes before a receiver's first word
 LIARS = (0, 1, 2, 3)  #: hosts that lie alone
 BULK = 3_000_000  #: bytes: a longer flow may have a law of its own, `Arm.bulk`
-BULK_LEVEL = 3  #: what it believes then: two shares of an eighth, a quarter of its link
+_BULK_START = PRESETS["bulk"].values["start"]  # part of its link, at a start
+BULK_LEVEL = round(math.log2(2 / _BULK_START))  #: what it believes then: two shares are that part
 _LAW, _HEEDS = "card:lockstep", "card:lockstep_hints"
-_BULK_HEEDS, _BULK_LAW = f"{_HEEDS}:preset=bulk", f"{_LAW}:start_gbps=25"
+_BULK_HEEDS, _BULK_LAW = f"{_HEEDS}:preset=bulk", f"{_LAW}:start_gbps={GBPS * _BULK_START:g}"
 
 #: Predictors at a start, from what a NIC has seen of the destination.
 FORECASTS = {

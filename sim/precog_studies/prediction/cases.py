@@ -14,7 +14,7 @@ from precog_net.laws import law
 from precog_net.topologies import topology
 from precog_net.workloads import Traffic
 from precog_sim.network import CongestionControl, Hints, Mixed, Record, Result, Scenario, run
-from precog_studies.prediction.arms import BULK, BULK_LEVEL, LIARS, Arm
+from precog_studies.prediction.arms import BULK, BULK_LEVEL, GBPS, LIARS, Arm
 from precog_studies.prediction.guesses import LEAST, prior
 from precog_studies.prediction.services import ANSWER, MESSAGE, services
 from precog_studies.prediction.starts.heeding import Hosts
@@ -36,7 +36,6 @@ __all__ = [
     "taught",
 ]
 
-_GBPS = 100.0
 _MIN_GBPS = 0.1
 _REPEATS = 8
 _SAMPLE_US = 5.0  # from one sample of queues to the next
@@ -76,7 +75,7 @@ class Case:
 
 def _background(seed: int, hosts: int, ms: float, load: float = 0.3) -> Traffic:
     """Web search between all hosts, starts within `ms`."""
-    place = workloads.Place(hosts, _GBPS, round(ms * 1e9))
+    place = workloads.Place(hosts, GBPS, round(ms * 1e9))
     return workloads.draw(workloads.workload(f"websearch:{load}"), place, seed)
 
 
@@ -107,7 +106,7 @@ def _job(shape: str, ms: float) -> Draw:
     """A collective, over `ms` of background."""
 
     def made(seed: int, hosts: int) -> Traffic:
-        place = workloads.Place(hosts, _GBPS, round(ms * 1e9))
+        place = workloads.Place(hosts, GBPS, round(ms * 1e9))
         job = workloads.draw(workloads.workload(shape), place, seed)
         return workloads.merged([_background(seed, hosts, ms), job])
 
