@@ -13,13 +13,12 @@ from typing import Any
 from .addresses import checked_endpoint
 from .clock import now_ms
 from .gossip import EVERYTHING, Gossip
-from .health import Health
 from .hosting import check_role, member_of_role, opened_store, write_status
 from .mesh import Mesh
 from .mesh_config import MeshConfig
 from .places import claimed
 from .shelf import Shelf
-from .speaking import Identity, Speaker, refusals
+from .speaking import Identity, Speaker, health_of
 from .timing import Cadence, Timing
 
 __all__ = ["HELD", "LASTING", "RouterProcess"]
@@ -100,7 +99,7 @@ class RouterProcess:
             self.mesh.lend(now)
             key = f"health/{self.name}"
             if self._cadence.due(key, now):
-                self.speaker.say(key, self.health(), now, self._cadence.life(key))
+                self.speaker.say(key, health_of(self.store), now, self._cadence.life(key))
             self._save()
             self.snapshot = self.status(now)
             write_status(self._path, self.snapshot)
@@ -111,10 +110,6 @@ class RouterProcess:
             self._shelf.keep(self.store)
         except sqlite3.Error:
             self.mesh.counts["unsaved"] += 1
-
-    def health(self) -> Health:
-        """As an agent without cards."""
-        return Health(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, refusals(self.store))
 
     def status(self, now: int) -> dict[str, Any]:
         """JSON data."""

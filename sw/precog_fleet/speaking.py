@@ -10,6 +10,7 @@ from .assignments import Drift, skill_key
 from .bodies import Body, Report, Statistics
 from .borrowing import own_head
 from .errors import FleetError
+from .health import Health
 from .observing import merged
 from .outcome import Outcome
 from .records import Record, seal
@@ -19,7 +20,7 @@ from .showing import as_skill
 from .signing import SigningKey
 from .store import Store
 
-__all__ = ["Identity", "Link", "Speaker", "drift_of", "refusals", "reports", "skills"]
+__all__ = ["Identity", "Link", "Speaker", "drift_of", "health_of", "refusals", "reports", "skills"]
 
 #: What is usual between peers.
 _USUAL = (Outcome.ACCEPTED, Outcome.KNOWN)
@@ -113,6 +114,11 @@ def refusals(store: Store) -> dict[str, int]:
         for outcome, count in sorted(store.outcomes.items())
         if outcome not in _USUAL and count
     }
+
+
+def health_of(store: Store) -> Health:
+    """The state of a member without cards."""
+    return Health(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, refusals(store))
 
 
 def reports(seatings: Sequence[Seating], due: Callable[[str], bool]) -> dict[str, Report]:

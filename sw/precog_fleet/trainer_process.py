@@ -26,7 +26,8 @@ from .mesh_config import MeshConfig
 from .places import BusyError, claimed
 from .rollouts import Rollouts, Stages
 from .shelf import Shelf
-from .speaking import Identity, Speaker
+from .speaking import Identity, Speaker, health_of
+from .timing import Cadence, Timing
 from .trainer import Trainer
 from .uplink import Uplink
 
@@ -92,9 +93,11 @@ class TrainerNode:
             self.uplink = Uplink(config, Gossip(self.store, _INTEREST, origin=member.name))
             opening.callback(self.uplink.close)
             identity = Identity(member.name, member.key, info.public)
-            speaker = Speaker(identity, self.store, self.uplink, self._shelf)
-            self.rollouts = Rollouts(folder / "rollouts.json", self.store, speaker.say, stages)
+            self._say = Speaker(identity, self.store, self.uplink, self._shelf).say
+            self.rollouts = Rollouts(folder / "rollouts.json", self.store, self._say, stages)
             self._stack = opening.pop_all()
+        self._health = f"health/{member.name}"
+        self._cadence = Cadence(Timing(), self.store, member.name)
 
     def turn(self, wait_s: float = 0.1) -> list[str]:
         """One turn; what happened."""
@@ -117,6 +120,9 @@ class TrainerNode:
         if not 0 <= now - self._saved_at < _SAVE_MS:
             self._saved_at = now
             self.store.expire(now)
+            if self.uplink.mesh is not None and self._cadence.due(self._health, now):
+                life = self._cadence.life(self._health)
+                self._say(self._health, health_of(self.store), now, life)
             self._save()
             if self.trainer is not None:
                 write_status(self.folder / "status.json", self.trainer.status(now))

@@ -21,10 +21,11 @@ from precog_fleet.ahead import Ahead
 from precog_fleet.clock import now_ms
 from precog_fleet.errors import FleetError
 from precog_fleet.exporter import MLX5_NAMES, MemberCollector, serve_metrics
-from precog_fleet.looking import Look
+from precog_fleet.looking import Look, view
 from precog_fleet.places import BusyError
 from precog_fleet.practice import PRACTICE_URI
 from precog_fleet.router_process import RouterProcess
+from precog_fleet.trainer_process import TrainerNode
 from precog_fleet.trial import Trial
 
 from .meshed import Lab
@@ -122,6 +123,18 @@ def _run_two(lab: Lab, stack: ExitStack) -> None:
     turns([again, *agents], lambda: agents[1].agent.counts["turns"] > heard + 5)
     with pytest.raises(ValueError, match="must be a member of role router, not agent"):
         RouterProcess(hosts[0].folder)
+
+
+def test_a_trainer_that_runs_is_alive(lab: Lab) -> None:
+    folders = [lab.member(*of).folder for of in (("rack0", "router"), ("trainer0", "trainer"))]
+    with closing(RouterProcess(folders[0])) as relay, closing(TrainerNode(folders[1])) as node:
+
+        def told() -> list[str]:
+            node.turn(wait_s=0.0)
+            members = view(relay.store, now_ms())["members"]
+            return [row["state"] for row in members if row["name"] == "trainer0"]
+
+        turns([relay], lambda: told() == ["alive"])
 
 
 def check_dashboard(names: dict[str, set[str]]) -> None:
