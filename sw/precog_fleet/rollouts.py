@@ -169,6 +169,11 @@ class Rollouts:
         return self._run is not None
 
     @property
+    def withdrawn(self) -> bool:
+        """Whether the last release was rolled back."""
+        return self._order is not None and self._order.share == 0
+
+    @property
     def live(self) -> tuple[int, bytes]:
         """Number and digest of the release that all agents run, but for a rollout under way."""
         order = self._order
@@ -215,7 +220,7 @@ class Rollouts:
             The disk does not take it: nothing has changed.
         """
         order = self._order
-        if order is None or (self._run is None and order.share == 0):
+        if order is None or self.withdrawn:
             raise FleetError("rollout must have been made before it can be rolled back")
         self._decide(now, replace(order, share=0), None, "rolled back", why)
         return order.previous

@@ -164,6 +164,21 @@ class TrainerNode:
                 return True
         return False
 
+    def be_heard(self, limit_s: float) -> None:
+        """Turn until a router acknowledges what is decided.
+
+        Raises
+        ------
+        FleetError
+            None does in that time.
+        """
+        if not self.wait_until_heard(limit_s):
+            last = self.rollouts.history[-1]
+            raise FleetError(
+                f"release {last['release']} is {last['what']}, but no router has heard of it: "
+                f"{self.uplink.error or 'wait'}; start the trainer or repeat the command"
+            )
+
     def close(self) -> None:
         """Leave the mesh and the folder."""
         self._save()
@@ -172,6 +187,8 @@ class TrainerNode:
 
 def ask_for_rollback(folder: Path, why: str, *, limit_s: float = _ANSWER_S) -> dict[str, Any]:
     """Roll back, by the process that works on the folder if there is one; the state after it.
+
+    What has been rolled back already is said again: no router may have heard of it.
 
     Raises
     ------
@@ -183,12 +200,9 @@ def ask_for_rollback(folder: Path, why: str, *, limit_s: float = _ANSWER_S) -> d
     except BusyError:
         return _asked(folder, why, limit_s)
     try:
-        node.rollouts.rollback(now_ms(), why)
-        if not node.wait_until_heard(limit_s):
-            raise FleetError(
-                f"rollback is decided, but no router has heard of it: {node.uplink.error or 'wait'}"
-                "; start the trainer or repeat the command"
-            )
+        if not node.rollouts.withdrawn:
+            node.rollouts.rollback(now_ms(), why)
+        node.be_heard(limit_s)
         return node.rollouts.status(now_ms())
     finally:
         node.close()
@@ -196,16 +210,16 @@ def ask_for_rollback(folder: Path, why: str, *, limit_s: float = _ANSWER_S) -> d
 
 def _asked(folder: Path, why: str, limit_s: float) -> dict[str, Any]:
     path, state = folder / _REQUEST, folder / "rollouts.json"
-    before = state.read_bytes() if state.exists() else b""
     write_durably(path, why.encode())
     end = time.monotonic() + limit_s
-    while path.exists():
-        if time.monotonic() > end:
-            path.unlink(missing_ok=True)
-            raise FleetError(f"process that works on {folder} did not answer in {limit_s:g} s")
-        time.sleep(0.05)
-    after = state.read_bytes() if state.exists() else b""
-    if after == before:
+    try:
+        while path.exists():
+            if time.monotonic() > end:
+                raise FleetError(f"process that works on {folder} did not answer in {limit_s:g} s")
+            time.sleep(0.05)
+    finally:  # no process may act later on a request whose command has ended
+        path.unlink(missing_ok=True)
+    told: dict[str, Any] = json.loads(state.read_bytes()) if state.exists() else {"history": []}
+    if not told["history"] or told["history"][-1]["what"] != "rolled back":
         raise FleetError("rollout must have been made before it can be rolled back")
-    told: dict[str, Any] = json.loads(after)
     return told

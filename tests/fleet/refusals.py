@@ -388,7 +388,7 @@ FAILED: Cases = (
     ("router {rack0} --listen tls/203.0.113.9:7447", "this host has no such address"),
     ("router {rack0} --listen tls/127.0.0.1:{taken}", "another process has that port"),
     ("collect {empty} -o {new}", "no window in {empty}: telemetry is in the folder"),
-    ("rollout {trainer0}", "no rollout is under way: give the number of a release"),
+    ("rollout {trainer0}", "no rollout was begun from {trainer0}: give the number of a"),
     ("rollout {trainer0} --status", "no rollout was begun from {trainer0}: give the number"),
     ("rollback {trainer0}", "rollout must have been made before it can be rolled back"),
 )

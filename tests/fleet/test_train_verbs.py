@@ -98,7 +98,7 @@ def test_from_telemetry_to_a_release(run: Run, hosts: Path, tmp_path: Path) -> N
 def test_a_trainer_s_folder(run: Run, member: Path, tmp_path: Path) -> None:
     assert "rollout must have been made before it can be rolled back" in run("rollback", member)[2]
     assert run("rollout", member)[2] == (
-        "error: no rollout is under way: give the number of a release\n"
+        f"error: no rollout was begun from {member}: give the number of a release\n"
     )
     authority = Authority(tmp_path / "authority")
     Member.join(

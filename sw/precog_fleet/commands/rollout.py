@@ -29,6 +29,7 @@ _Dwell = Annotated[float, typer.Option(help="Seconds of a stage, at least.")]
 _Patience = Annotated[float, typer.Option(help="Seconds to wait for agents' reports.")]
 _Quorum = Annotated[float, typer.Option(help="Share of a stage's agents that must report.")]
 _Tolerance = Annotated[float, typer.Option(help="By how much the median skill may fall.")]
+_NONE = "no rollout was begun from {}: give the number of a release"
 
 
 def _stages(
@@ -64,7 +65,7 @@ def rollout(
     ] = False,
     json_: JsonOption = False,
 ) -> None:
-    """Bring a release to all agents by stages; without a number, go on with what was begun.
+    """Bring a release to all agents by stages; without a number, go on, or say the last again.
 
     A stage goes on when its agents report that they do no worse; else everything goes back, and
     the exit status is 1.
@@ -84,7 +85,7 @@ def rollout(
             raise ValueError(f"release must be left out with --status, not {release}")
         member_of_role(folder, "trainer")
         if not (folder / "rollouts.json").is_file():
-            raise FleetError(f"no rollout was begun from {folder}: give the number of a release")
+            raise FleetError(_NONE.format(folder))
         told = Rollouts(folder / "rollouts.json", Store(bytes(32)), lambda *_: False, stages)
         found = told.status(now_ms())
         emit(found, lambda: _show(found), json_)
@@ -99,11 +100,11 @@ def rollout(
         if release is not None:
             _met(node)
             node.rollouts.start(release, digest, now_ms())
-        elif not node.rollouts.running:
-            raise FleetError("no rollout is under way: give the number of a release")
+        elif not node.rollouts.history:
+            raise FleetError(_NONE.format(folder))
         while node.rollouts.running:
             _tell(node.turn(), json_)
-        node.wait_until_heard(10.0)
+        node.be_heard(20.0)
         found = node.rollouts.status(now_ms())
     finally:
         node.close()
