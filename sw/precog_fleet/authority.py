@@ -144,8 +144,7 @@ class Authority:
 
     def _declare(self, name: str, membership: Membership, now: int) -> bytes:
         with closing(Shelf(self.folder / "store.sqlite")) as shelf:
-            held = Store(self.info.public)
-            held.restore(shelf.rows(), now)
+            held = self._held(shelf, now)
             version = shelf.next_version(now)
             record = Record(AUTHORITY, f"member/{name}", version, now, now + _LIFE_MS, membership)
             frame = seal(record, self._key, self.info.public)
@@ -156,7 +155,11 @@ class Authority:
         return frame
 
     def _store(self, now: int) -> Store:
-        held = Store(self.info.public)
         with closing(Shelf(self.folder / "store.sqlite")) as shelf:
-            held.restore(shelf.rows(), now)
+            return self._held(shelf, now)
+
+    def _held(self, shelf: Shelf, now: int) -> Store:
+        """All memberships. A clock that was set back hides none: versions are times at least."""
+        held, rows = Store(self.info.public), shelf.rows()
+        held.restore(rows, max([now, *(row.version for row in rows)]))
         return held

@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +76,16 @@ def check_role(member: Member, store: Store, role: str) -> None:
     Raises
     ------
     ValueError
-        It has another role, or none any more.
+        It has another role, none any more, or none yet by this host's clock.
     """
     known = store.members.get(member.name)
-    if known is None or known.revoked:
+    if known is None:
+        clock = datetime.fromtimestamp(now_ms() / 1000, UTC).isoformat(timespec="seconds")
+        raise ValueError(
+            f"{member.folder} must be a member by this host's clock, but at {clock} its "
+            "membership has not begun or has ended: set the clock, or join with new credentials"
+        )
+    if known.revoked:
         raise ValueError(
             f"{member.folder} must be a member of role {role}, but is revoked: enroll another "
             f"folder with --role {role}"

@@ -13,6 +13,7 @@ from .member import Member
 from .mesh import Mesh
 from .mesh_config import MeshConfig
 from .robust import Voice, shared
+from .speaking import refusals
 from .store import Store
 
 __all__ = ["Look", "view"]
@@ -156,7 +157,11 @@ class Look:
                 self._asked = 0  # the next question shows whether that was all
             if self.mesh.equal_at:
                 return view(self.store, now_ms())
-        raise FleetError(f"no router has told its records within {limit_ms / 1000:g} s")
+        refused = ", ".join(f"{n} {outcome}" for outcome, n in refusals(self.store).items())
+        raise FleetError(
+            f"no router has told its records within {limit_ms / 1000:g} s"
+            + (f"; refused: {refused}" if refused else "")
+        )
 
     def close(self) -> None:
         """Leave the mesh."""

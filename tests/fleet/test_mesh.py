@@ -169,6 +169,18 @@ def test_who_looks_follows_nothing(lab: Lab) -> None:
     assert lent(relay) == {"dst/a"}
 
 
+def test_a_look_by_a_wrong_clock_says_what_was_refused(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.start(lab.member("rack0", "router"), HELD)
+    host = lab.member("host0")
+    monkeypatch.setattr("precog_fleet.looking.now_ms", lambda: now_ms() - 3_600_000)
+    look = Look(host)
+    lab.meshes.append(look.mesh)
+    with pytest.raises(FleetError, match=r"told its records within 0\.2 s; refused: 2 future"):
+        look.settle(200)
+
+
 def test_a_revocation_reaches_every_member(lab: Lab) -> None:
     router, good, bad = (
         lab.member(name, "router" if name == "rack0" else "agent")

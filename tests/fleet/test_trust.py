@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from precog_fleet.addresses import checked_address, checked_endpoint
 from precog_fleet.authority import Authority
 from precog_fleet.certificates import common_name, expiry, new_key, request
 from precog_fleet.clock import now_ms
+from precog_fleet.hosting import member_of_role
 from precog_fleet.member import Credentials, Member, Request
 from precog_fleet.signing import SigningKey
 
@@ -64,6 +66,28 @@ def test_a_member_from_keys_to_membership(run: Run, tmp_path: Path) -> None:
         assert path.stat().st_mode & 0o077 == 0
     secrets = [(host / name).read_text() for name in ("signing.key", "link.key")]
     assert not any(secret.splitlines()[1] in out.read_text() for secret in secrets)
+
+
+def test_clocks_that_differ(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An hour behind, the authority knows its members, and a host is not called revoked."""
+    now = now_ms()
+    Member.join(
+        tmp_path / "host0",
+        authority.approve(Member.enroll(tmp_path / "host0", "host0", "agent"), now),
+    )
+    before = now - 3_600_000
+    assert list(authority.members(before)) == ["host0"]
+    other = Member.enroll(tmp_path / "other", "host0", "agent")
+    with pytest.raises(ValueError, match="member host0 has another key already"):
+        authority.approve(other, before)
+    monkeypatch.setattr("precog_fleet.hosting.now_ms", lambda: before)
+    when = re.escape(datetime.fromtimestamp(before // 1000, UTC).isoformat())
+    with pytest.raises(ValueError, match=f"clock, but at {when} its membership has not begun"):
+        member_of_role(tmp_path / "host0", "agent")
+    authority.revoke("host0", before)
+    assert authority.members(before)["host0"].revoked
 
 
 def test_a_name_belongs_to_one_key(authority: Authority, tmp_path: Path) -> None:
