@@ -17,7 +17,7 @@ from . import places
 from .authority import Authority
 from .clock import now_ms
 from .errors import FleetError
-from .member import Credentials, Member
+from .member import Credentials, Member, Request
 from .places import claimed, require_new
 from .practice import PRACTICE_URI
 
@@ -84,8 +84,10 @@ class Trial:
     def member(self, name: str, role: str) -> str:
         """The folder of a member, which is made and approved the first time."""
         folder = self.folder / name
-        if not (folder / "link.pem").exists():
-            asked = Member.enroll(folder, name, role, ("127.0.0.1",) if role == "router" else ())
+        if not (folder / places.MEMBER.marker).exists():
+            Member.enroll(folder, name, role, ("127.0.0.1",) if role == "router" else ())
+        if not (folder / "link.pem").exists():  # nor where this was interrupted before
+            asked = Request.load(folder / "request.json")
             given = folder / "credentials.json"
             self._authority.approve(asked, now_ms()).save(given)
             Member.join(folder, Credentials.load(given))

@@ -18,10 +18,12 @@ from tests.command_line import Ran, Run, ran
 from precog_fleet import trial
 from precog_fleet.agent_process import AgentProcess
 from precog_fleet.ahead import Ahead
+from precog_fleet.authority import Authority
 from precog_fleet.clock import now_ms
 from precog_fleet.errors import FleetError
 from precog_fleet.exporter import MLX5_NAMES, MemberCollector, serve_metrics
 from precog_fleet.looking import Look, view
+from precog_fleet.member import Member
 from precog_fleet.places import BusyError
 from precog_fleet.practice import PRACTICE_URI
 from precog_fleet.router_process import RouterProcess
@@ -209,6 +211,22 @@ def test_a_fleet_for_a_first_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             start(again)
     finally:
         again.stop()
+
+
+@pytest.mark.parametrize("step", ["approve", "join"])
+def test_a_fleet_whose_making_was_interrupted_is_made_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during:
+        during.setattr(Authority if step == "approve" else Member, step, killed)
+        with pytest.raises(KeyboardInterrupt):
+            Trial(tmp_path / "fleet", 1)
+    made = Trial(tmp_path / "fleet", 1)
+    assert [Member(Path(folder)).name for folder in made.members] == ["rack0", "host0"]
+    made.stop()
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
