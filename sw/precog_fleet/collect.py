@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from precog_models.durable import write_durably
@@ -203,14 +204,12 @@ def collect(
             raise FleetError(f"no window between {since} and {until} ms is plausible")
         db.register("windows", table)
         card = _card(db, found, int(offered), table.num_rows)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    data = sink.getvalue().to_pybytes()
+    card["sha256"] = hashlib.sha256(data).hexdigest()
     out.mkdir(parents=True, exist_ok=True)
-    target = out / f"{WINDOWS}.new"
-    try:
-        pq.write_table(table, target, compression="zstd", write_page_checksum=True)
-        card["sha256"] = hashlib.sha256(target.read_bytes()).hexdigest()
-        target.replace(out / WINDOWS)
-    finally:
-        target.unlink(missing_ok=True)
+    write_durably(out / WINDOWS, data)
     write_durably(out / CARD, (json.dumps(card, indent=1, sort_keys=True) + "\n").encode())
     return card
 

@@ -1,5 +1,6 @@
 """Collecting: what many agents wrote becomes one set; its card says what is in it and what not."""
 
+import errno
 import itertools
 import json
 from pathlib import Path
@@ -88,12 +89,11 @@ def test_a_part_that_goes_while_it_is_read(
 def test_a_full_disk_leaves_no_part_of_a_set(
     tmp_path: Path, folders: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_: pa.Table, path: Path, **__: object) -> None:
-        path.write_bytes(b"PAR1")
-        raise OSError("No space left on device")
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(collecting.pq, "write_table", full)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr("precog_models.durable.os.fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*/set/windows\.parquet'"):
         collect(folders, tmp_path / "set")
     assert not list((tmp_path / "set").iterdir())
 
