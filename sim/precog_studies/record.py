@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from precog_models.durable import write_durably
+
 __all__ = ["finish", "write_record"]
 
 
@@ -15,9 +17,11 @@ def write_record(record: Path, said: Mapping[str, Any]) -> None:
     ------
     ValueError
         A figure is not finite.
+    OSError
+        The disk does not take it; the file is then as it was.
     """
     record.parent.mkdir(parents=True, exist_ok=True)
-    record.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n")
+    write_durably(record, (json.dumps(said, indent=1, allow_nan=False) + "\n").encode())
 
 
 def finish(record: Path, page: Path | None, text: Callable[[], str]) -> int:

@@ -199,6 +199,7 @@ def test_processes_change_nothing() -> None:
         ("rtt-incast --scenario rounds", "kind rtt must be one of leaves, messages, not rounds"),
         ("rtt-incast --bound 0.9", "bound must be in 1..10, not 0.9"),
         ("rtt-incast --jobs 0", "jobs"),
+        ("rtt-incast --seeds 1 --out /dev/null/x", "/dev/null: No such folder"),
     ],
 )
 def test_refused(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

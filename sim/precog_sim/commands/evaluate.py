@@ -40,11 +40,14 @@ def evaluate(
     trial or the skill monitor must keep it from harm.
     """
     from precog_fleet.errors import FleetError
+    from precog_models.durable import check_target
     from precog_models.judged import SEEDS, sealed, verdict_of
     from precog_models.tree_image import find_any
     from precog_sim.evaluation import evaluated, kind_of
     from precog_studies.record import write_record
 
+    there = next(one for one in (out, *out.absolute().parents) if one.exists())
+    check_target(there / "record")  # before minutes of work
     image = find_any(model)
     if seeds is None:
         seeds = SEEDS[kind_of(image)]
