@@ -8,8 +8,13 @@ from pathlib import Path
 __all__ = ["check_target", "write_durably"]
 
 
-def check_target(path: str | Path) -> None:
+def check_target(path: str | Path, *, made: bool = False) -> None:
     """Whether a file of that name can be replaced, before the work whose result goes there.
+
+    Parameters
+    ----------
+    made : bool
+        Its folder is made if it is not there.
 
     Raises
     ------
@@ -22,6 +27,8 @@ def check_target(path: str | Path) -> None:
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "Not a regular file", str(path))
     folder = path.resolve().parent if path.is_symlink() else path.parent
+    if made:
+        folder = next(one for one in (folder, *folder.absolute().parents) if one.exists())
     if not folder.is_dir():
         raise FileNotFoundError(errno.ENOENT, "No such folder", str(folder))
     if not os.access(folder, os.W_OK):

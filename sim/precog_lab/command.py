@@ -52,6 +52,7 @@ def lab(
     Guests' packages are fetched with apt-get download when they are missing; only QEMU must be
     installed. Exit status 1 if a guest fails or hangs, or a packet comes out other than it went in.
     """
+    from precog_models.durable import check_target
     from precog_sim.capture import suffix_of, write
 
     from .packages import EXTRAS, Cache, default_cache
@@ -92,8 +93,9 @@ def lab(
         raise ValueError("--pci must stand with no other option than --rtl, --cache and -j")
     if pcap is not None:
         suffix_of(pcap)
-        if not pcap.parent.is_dir():
-            raise ValueError(f"--pcap must be in a folder that exists, not {pcap.parent}")
+        check_target(pcap)
+    if report is not None:
+        check_target(report / "lab.html", made=True)
     _have_packages(kept)
     progress = partial(typer.echo, err=True)
     if pci:

@@ -102,7 +102,7 @@ class Cache:
             found[package] = f"apt-get install --no-install-recommends {package}"
         if not self.fetched:
             how = " ".join(("precog lab --fetch", *(f"-w {name}" for name in self.extras)))
-            found |= dict.fromkeys({KERNEL, *GUEST, *self.extras} - self._there(), how)
+            found |= dict.fromkeys(sorted({KERNEL, *GUEST, *self.extras} - self._there()), how)
             for tool, owner in _TOOLS.items():
                 if shutil.which(tool) is None:
                     found[owner] = f"a machine with Debian's {tool}"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.command_line import ran
 
 from precog_host.rdma_list import RdmaQp
 from precog_lab import accelerator, packages
@@ -45,10 +46,26 @@ def test_refusals(make: Callable[[], Settings], message: str) -> None:
         make()
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--report {file}", "file {file}: No such folder"),
+        ("--pcap {file}/x.pcap", "file {file}: No such folder"),
+        ("--pcap x", "capture to write must be a .pcap or .pcapng file, not x"),
+    ],
+)
+def test_places_are_looked_at_before_the_run(
+    words: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    words, message = (text.format(file=tmp_path / "file") for text in (words, message))
+    assert ran(capsys, "lab", *words.split()) == (2, "", f"error: {message}\n")
+
+
 def test_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = Cache(tmp_path)
     monkeypatch.setattr(packages.shutil, "which", lambda _: "/bin/tool")
-    assert set(cache.missing()) == {KERNEL, *GUEST}
+    assert list(cache.missing()) == sorted({KERNEL, *GUEST})
     assert set(cache.missing().values()) == {"precog lab --fetch"}
     monkeypatch.setattr(packages.shutil, "which", lambda _: None)
     assert cache.missing()["qemu-system-x86"].startswith("apt-get install")

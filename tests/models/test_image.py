@@ -288,6 +288,9 @@ def test_only_a_regular_file_is_replaced(tmp_path: Path) -> None:
             with pytest.raises(OSError, match=message) as caught:
                 attempt(path)
             assert str(caught.value.filename) in (str(path), str(path.parent))
+    check_target(tmp_path / "none" / "none" / "m", made=True)
+    with pytest.raises(OSError, match=f"No such folder: '{fifo}'"):
+        check_target(fifo / "none" / "m", made=True)
     assert fifo.is_fifo()
     assert [entry.name for entry in tmp_path.iterdir()] == ["pipe"]
 

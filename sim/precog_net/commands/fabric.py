@@ -53,7 +53,7 @@ def fabric(
     json_: JsonOption = False,
 ) -> None:
     """Run laws on a fabric under the same flows; a run whose result is there is not done again."""
-    from precog_models.durable import write_durably
+    from precog_models.durable import check_target, write_durably
     from precog_net.campaign import run_all
     from precog_net.features import Features
     from precog_net.job import Job
@@ -98,7 +98,8 @@ def fabric(
     made = {
         (name, seed): replace(first, law=name, seed=seed) for name in laws for seed in range(seeds)
     }
-    path = _target(out)
+    path = out / "fabric.json"
+    check_target(path, made=True)
     with progress_bar("Fabric") as report:
         outcomes = run_all(
             list(made.values()),
@@ -116,16 +117,6 @@ def fabric(
     if threads and threads > 1:
         _say_undivided([(name, outcomes[job]) for (name, _), job in made.items()])
     emit(data, lambda: _show(data, seeds, path), json_)
-
-
-def _target(out: Path) -> Path:
-    """The result's file, looked at before minutes of work; its folder may have to be made."""
-    from precog_models.durable import check_target
-
-    path = out / "fabric.json"
-    if out.exists():
-        check_target(path)
-    return path
 
 
 def _data(job: "Job", results: dict[str, Any]) -> dict[str, Any]:

@@ -46,8 +46,7 @@ def evaluate(
     from precog_sim.evaluation import evaluated, kind_of
     from precog_studies.record import write_record
 
-    there = next(one for one in (out, *out.absolute().parents) if one.exists())
-    check_target(there / "record")  # before minutes of work
+    check_target(out / "record.json", made=True)  # before minutes of work
     image = find_any(model)
     if seeds is None:
         seeds = SEEDS[kind_of(image)]
