@@ -177,6 +177,8 @@ class Trainer:
     history : list of dict
     errors : dict of str to str
         The last of each kind.
+    wanted : str
+        Why a job is to begin unasked, once no rollout runs; empty: none is.
 
     Raises
     ------
@@ -203,6 +205,7 @@ class Trainer:
         self.rollouts = rollouts
         self.repository = repository
         self.errors: dict[str, str] = {}
+        self.wanted = ""
         self._folder, self._store, self._job = folder, store, job
         self._shipped, self._submit = shipped, submit
         self._asks, self._pause, self._window = asks, pause_ms, window_ms
@@ -266,8 +269,8 @@ class Trainer:
             events.append(self.rollouts.step(now))
             if self._open is not None:
                 events.append(self._go_on(now))
-            elif not self.rollouts.running and (asking := self.asking(now)):
-                events.append(self.begin(now, f"asked by {', '.join(sorted(asking))}"))
+            elif not self.rollouts.running and (why := self.wanted or self._asked(now)):
+                events.append(self.begin(now, why))
         except OSError as error:
             self._failed_at = now
             self.errors["disk"] = f"{error.filename or self._folder}: {error.strerror or error}"
@@ -294,6 +297,11 @@ class Trainer:
                 found[entry.record.origin] = body
         return found if len(found) >= self._asks else {}
 
+    def _asked(self, now: int) -> str:
+        """Who asks, in words; empty: too few do."""
+        asking = self.asking(now)
+        return f"asked by {', '.join(sorted(asking))}" if asking else ""
+
     def begin(self, now: int, why: str) -> str:
         """Begin a job.
 
@@ -311,6 +319,7 @@ class Trainer:
         self._open = {"since": since, "live": self.rollouts.live[0]}
         text = self._note(now, "began", why)
         self._save()
+        self.wanted = ""
         self._clear_away()
         return text
 

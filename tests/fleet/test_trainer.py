@@ -141,6 +141,17 @@ def test_who_refused_what_runs_elsewhere_may_ask(lab: Lab) -> None:
     assert lab.trainer.history[-2]["why"] == "asked by host2"
 
 
+def test_a_job_that_is_wanted_waits_for_the_rollout(lab: Lab) -> None:
+    """It would train for minutes, and then not be released."""
+    lab.trainer.rollouts.start(1, bytes([1]) * 32, lab.now)
+    lab.trainer.wanted = "by hand"
+    lab.run(1)
+    assert lab.trainer.history == []
+    lab.trainer.rollouts.rollback(lab.now, "bad")
+    assert lab.run(2)[0] == "job 1 began: by hand"
+    assert [row["what"] for row in lab.trainer.history] == ["began", "released"]
+
+
 def test_models_that_do_not_pass_are_not_released(lab: Lab) -> None:
     lab.limits = replace(lab.limits, persistence=0.99)
     lab.trainer = lab.open()

@@ -220,7 +220,7 @@ def trainer(
             window_ms=None if hours is None else round(hours * 3_600_000),
         )
         if now and node.trainer.status(now_ms())["job"] is None:
-            node.trainer.begin(now_ms(), "by hand")
+            node.trainer.wanted = "by hand"
         emit(
             {"trainer": str(folder), "repository": str(repository)},
             lambda: typer.echo(f"{folder} trains when agents ask, into {repository}"),
