@@ -117,8 +117,10 @@ def _matrix(table: Any, name: str) -> Ints:
 
 
 def _blocked(windows: Windows, t: Ints) -> Windows:
-    """The windows with slices of time as blocks."""
-    span = int(t.max() - t.min()) + 1
-    block = (t - t.min()) * _BLOCKS // span
+    """The windows with slices of time as blocks, of as many windows each.
+
+    Slices of equal length would be two where one host's clock is an hour ahead of the others.
+    """
+    block = np.searchsorted(np.quantile(t, np.arange(1, _BLOCKS) / _BLOCKS), t, side="right")
     columns = {**vars(windows), "block": block.astype(np.int64)}
     return Windows(**columns)

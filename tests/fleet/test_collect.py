@@ -201,6 +201,20 @@ def test_a_set_is_split_by_time(tmp_path: Path, folders: list[Path]) -> None:
     assert np.array_equal(data.parts["test"].later, [row["later"] for row in last])
 
 
+def test_a_clock_that_is_ahead_makes_no_block_of_its_own(
+    tmp_path: Path, folders: list[Path]
+) -> None:
+    """Of two blocks, one of a single window, the interval of any skill would be that window's."""
+    made = Telemetry(tmp_path / "ahead", "ahead")
+    made.add([observation(np.random.default_rng(1), t=NOW + 3_600_000)], NOW)
+    made.close(NOW)
+    collect([*folders, tmp_path / "ahead"], tmp_path / "set")
+    for part in load_dataset(tmp_path / "set").parts.values():
+        counts = np.bincount(part.block)
+        assert len(counts) == 20
+        assert counts.max() <= 2 * counts.min()
+
+
 def test_a_set_that_was_changed_is_refused(tmp_path: Path, folders: list[Path]) -> None:
     collect(folders, tmp_path / "set")
     path = tmp_path / "set" / WINDOWS
