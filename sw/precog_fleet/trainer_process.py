@@ -110,8 +110,6 @@ class TrainerNode:
         except FleetError as error:
             if self.trainer is not None:
                 self.trainer.errors["link"] = str(error)
-        if self.uplink.mesh is None:
-            time.sleep(wait_s)
         events = self._requested(now)
         if self.trainer is not None:
             events += self.trainer.step(now)

@@ -1,5 +1,6 @@
 """An agent's link that may be down: it connects in a thread while cards are read on."""
 
+import time
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -86,10 +87,13 @@ class Uplink:
         self._mesh.publish(key, frame)
 
     def pump(self, now: int, wait_s: float = 0.0) -> int:
-        """Handle events."""
+        """Handle events; without a session, wait as long as for the first one."""
         if self._mesh is None:
             self._try(now)
-        return self._mesh.pump(now, wait_s) if self._mesh is not None else 0
+        if self._mesh is None:
+            time.sleep(wait_s)
+            return 0
+        return self._mesh.pump(now, wait_s)
 
     def ask(self, now: int) -> bool:
         """Begin an exchange with a router."""

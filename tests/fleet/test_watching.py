@@ -1,5 +1,6 @@
 """A device that disappears from an agent is told once, however often it is tried, and once back."""
 
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -57,6 +58,18 @@ def test_a_card_that_is_pulled_out_and_put_back(tmp_path: Path) -> None:
                 process.turn()
     told = [text for text in said if not text.startswith("link: ")]
     assert told == ["device pci:a: card is gone; trying again", "device pci:a: back again"]
+
+
+@pytest.mark.usefixtures("unreachable")
+def test_an_agent_without_a_router_takes_no_processor_for_itself(tmp_path: Path) -> None:
+    process = AgentProcess(Lab(tmp_path).member("host0").folder, [PRACTICE_URI], qps=[0])
+    with closing(process):
+        for _ in range(2):  # the first one sets the card up
+            began = time.monotonic()
+            process.turn()
+            took = time.monotonic() - began
+    assert process.uplink.mesh is None
+    assert took >= 0.1
 
 
 def test_each_failure_is_told_once() -> None:
