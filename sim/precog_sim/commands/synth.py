@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from precog_host.output import JsonOption, emit, refuse_ignored, table
+from precog_models.durable import check_target
 
 __all__ = ["synth"]
 
@@ -71,6 +72,7 @@ def synth(
                 choices = ", ".join(map(str, known))
                 raise ValueError(f"{name} must be one of {choices}, not {value!r}")
     if not show:
+        check_target(output / "summary.json", made=True)  # before minutes of work
         command = [sys.executable, "-m", "precog_sim.synth", "--out", str(output)]
         for name, given in (("block", block), ("lanes", lanes), ("width", width), ("seeds", seed)):
             command += [f"--{name}", *map(str, given)] if given else []
@@ -92,14 +94,18 @@ def _boards(names: list[str], seeds: list[int] | None, output: Path, json_: bool
         board(name)
     if seeds is not None and len(seeds) != 1:
         raise ValueError(f"seed must be one with --board, not {len(seeds)} of them")
+    record = output / "boards.json"
+    check_target(record, made=True)  # before minutes of work, and whether lines can be added
+    if record.exists():
+        _read(record)
     command = [sys.executable, "-m", "precog_sim.synth.boards", "--out", str(output)]
-    command += ["--record", str(output / "boards.json"), "--board", *names]
+    command += ["--record", str(record), "--board", *names]
     command += ["--seed", str(seeds[0])] if seeds else []
     # A board whose timing is not met is in the table, too: what was built is said in any case.
     status = subprocess.run(command, stdout=sys.stderr, check=False).returncode
     if status:
         raise RuntimeError(f"a bitstream was not made, or is too slow (status {status}): see above")
-    lines = [x for x in json.loads((output / "boards.json").read_text()) if x["board"] in names]
+    lines = [x for x in _read(record) if x["board"] in names]
     emit(lines, lambda: table(COLUMNS, [tuple(shown(x).values()) for x in lines], "boards"), json_)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from precog_hw.boards.board import BOARDS, board
+from precog_models.durable import write_durably
 from precog_sim.commit import commit_name
 
 from .bitstream import BitstreamError, build, row
@@ -97,7 +98,7 @@ def _update(path: Path, line: dict[str, Any]) -> None:
     }
     order = list(BOARDS)
     lines = sorted(by_name.values(), key=lambda one: (order.index(one["board"]), one["seed"]))
-    path.write_text(json.dumps(lines, indent=1) + "\n")
+    write_durably(path, (json.dumps(lines, indent=1) + "\n").encode())
 
 
 if __name__ == "__main__":

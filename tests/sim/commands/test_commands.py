@@ -199,6 +199,9 @@ def test_a_malformed_table_of_synth_is_named(run: Run, tmp_path: Path, text: str
     status, _, err = run("synth", "--show", "-o", str(tmp_path))
     assert status == 2
     assert err.startswith(f"error: file {path} must ")
+    path = path.rename(tmp_path / "boards.json")
+    status, _, err = run("synth", "--board", "ecpix-5-85f", "-o", str(tmp_path))
+    assert (status, err.startswith(f"error: file {path} must ")) == (2, True)
 
 
 def test_a_run_without_an_end_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,6 +332,8 @@ _BAD = [
         "block must be one of core, core-ecc, cps-tx, cps-rx, packet, not 'nic'",
     ),
     (["synth", "--show", "-o", "/no/folder"], "/no/folder/summary.json must exist"),
+    (["synth", "-o", "/dev/null"], "file /dev/null: No such folder"),
+    (["synth", "--board", "ecpix-5-85f", "-o", "/dev/null/x"], "file /dev/null: No such folder"),
     (["report", "/no/folder"], "/no/folder/result.json must exist"),
     (["export", "-o", "x.v", "--preset", "x"], "configuration preset must be one of"),
     (["export", "-o", "x.v", "--qps", "3"], "qps must be a power of two in 1..65536"),
