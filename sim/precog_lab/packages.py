@@ -133,7 +133,7 @@ class Cache:
             if deb.name.startswith("linux-image"):
                 _unpack_kernel(deb, self.root)
             else:
-                _run(["dpkg-deb", "-x", str(deb), str(self.root)], debs)
+                _run(["dpkg-deb", "-x", str(deb), str(self.root)])
         versions = "".join(f"{deb.name}\n" for deb in sorted(debs.glob("*.deb")))
         shutil.rmtree(debs)
         wanted = " ".join((KERNEL, *GUEST, *extras))

@@ -76,6 +76,34 @@ def test_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "x86_64 machine" in cache.missing()
 
 
+def test_a_cache_in_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unpacked = []
+
+    def tool(
+        command: list[str], *, cwd: Path | None = None, **_: object
+    ) -> subprocess.CompletedProcess[str]:
+        said = ""
+        if command[:2] == ["apt-cache", "depends"]:
+            said = "  Depends: linux-image-6.1"
+        elif command[0] == "apt-cache":
+            said = "".join(f"Package: {name}\n" for name in command[2:])
+        elif command[0] == "apt-get":
+            assert cwd is not None
+            (cwd / "some.deb").touch()
+        else:
+            deb, root = (Path(cwd or ".") / name for name in command[2:])
+            unpacked.append((deb.is_file(), root.is_dir()))
+        return subprocess.CompletedProcess(command, 0, said, "")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(packages.shutil, "which", lambda _: "/bin/tool")
+    monkeypatch.setattr(packages.subprocess, "run", tool)
+    cache = Cache(Path("cache"))
+    cache.fetch()
+    assert unpacked == [(True, True)]
+    assert cache.missing() == {}
+
+
 def test_modules_come_behind_what_they_need() -> None:
     needs = {"a": ["b", "c"], "b": ["c"], "c": [], "d": []}
     assert module_order(["a", "d"], needs) == ["c", "b", "a", "d"]
