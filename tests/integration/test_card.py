@@ -202,7 +202,7 @@ def test_marks_go_back_in_acknowledgements(
     built(width, volume)
     rng = random.Random(seed)
     a, _ = pairs = cards(width, CardConfig(CpsConfig(echo_enabled=True)), seed)
-    echoed = 0
+    echoed = counted = 0
     for mode in Mode:
         for n in range(8):
             for slot in (SLOT4, SLOT6):
@@ -222,9 +222,11 @@ def test_marks_go_back_in_acknowledgements(
             owed = sum(row.marked for row in a.golden.cps.slots)
             expected = [a.golden.transmit(w.data, 500, 500, error=w.error).frame for w in wires]
             assert [wire.data for wire in sent.frames] == expected
+            counted += sum(record["echoed"] for record in a.rtl.sent(sent.run))
             on = a.golden.cps.config.echo_enabled
             echoed += on * (owed - sum(row.marked for row in a.golden.cps.slots))
     assert echoed
+    assert counted == a.golden.cps.counters.marks_echoed
     check(*pairs)
 
 

@@ -90,6 +90,7 @@ def conversation(pair: Pair, rng: random.Random) -> None:
     counters = same_numbers(pair)
     assert counters["events"]["rtt_samples"] == 40
     assert counters["events"]["cnp_sent"] > 1
+    assert counters["events"]["marks_heard"] == counters["events"]["marks_echoed"] == 40
     assert counters["tx"]["inserted"] >= 40
     assert pair.rtl.counters()["decisions"] == 40
     assert pair.rtl.qp(1).status() == pair.golden.qp(1).status()

@@ -18,7 +18,12 @@ from precog_spec.frames.cps import Mode
 from precog_spec.registers.identity import Identity
 from precog_spec.registers.interrupt import causes_of
 from precog_spec.registers.model import RegisterMap
-from precog_spec.registers.packet import ECHOES_FROM
+from precog_spec.registers.packet import (
+    ECHO_EVENTS,
+    ECHOES_COUNTED_FROM,
+    ECHOES_FROM,
+    packet_events,
+)
 from precog_spec.registers.parts import lacking
 from precog_spec.registers.precog import build_map
 from precog_spec.registers.reset import resets_of
@@ -157,6 +162,23 @@ def test_a_card_of_before_there_were_echoes() -> None:
     assert path.parameters()["timeout"] == 7
 
 
+def test_a_card_of_before_echoes_were_counted() -> None:
+    """Its table ends before them."""
+
+    class Old(Emulator):
+        def read32(self, address: int) -> int:
+            word = super().read32(address)
+            return word - ECHOES_COUNTED_FROM if address == version else word
+
+    old = Old(NicConfig(width=64, qps=4), tick_ps=16000)
+    version = next(b.base for b in old.map.blocks if b.block.name == "PACKET_COUNTERS") + 4
+    path = Device(old).packet
+    assert path is not None
+    events = packet_events(old.sizes)
+    assert tuple(path.counters()["events"]) == events[: -len(ECHO_EVENTS)]
+    assert events[-len(ECHO_EVENTS) :] == ECHO_EVENTS
+
+
 def test_without_the_icrc_check() -> None:
     emulator = Emulator(NicConfig(width=64, qps=4, icrc=False), tick_ps=16000)
     device = Device(emulator)
@@ -240,6 +262,10 @@ def test_acknowledgements_echo_marks_by_the_registers() -> None:
     path.unbind(1)
     bind()
     assert packets.transmit(ack, 9).frame == ack
+    packets.receive(data, 10)
+    assert packets.transmit(marked, 11).frame == marked  # the transport had set it
+    events = path.counters()["events"]
+    assert (events["marks_heard"], events["marks_echoed"]) == (4, 1)
     with pytest.raises(ValueError, match=r"echo_enabled must be in 0\.\.1, not 2"):
         path.set_parameters(echo_enabled=2)
 

@@ -310,6 +310,10 @@ def _counters(m: Module, card: Card, config: NicConfig, tables: CounterTables) -
     if config.cnps:
         names = ("cnp_sent", "cnp_limited", "cnp_unknown", "cnp_busy")
         events |= {name: getattr(card, name) for name in names}
+        events |= {
+            "marks_heard": card.mark_heard,
+            "marks_echoed": card.sent_stb & card.sent.echoed,
+        }
     counted = packet_events(config)
     table = tables.events("packet_events", "packet_counters", "events", len(counted))
     m.d.comb += table.events.eq(Cat(events[name] for name in counted))

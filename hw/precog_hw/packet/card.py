@@ -71,6 +71,7 @@ class Card(CardPorts):
             ipv6=options.ipv6,
             acks=options.acks or options.senders,
             announced=options.senders,
+            echoes=options.cnps,
             ack_dscp=options.cnps,
         )
         m.submodules.rx = rx = RxPath(

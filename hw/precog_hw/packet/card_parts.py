@@ -61,6 +61,7 @@ def attach_notification(
         *(getattr(card, n).eq(getattr(point, n.removeprefix("cnp_"))) for n in ANSWERED),
         slots.mark_stb.eq(taken & received.acts & marked & card.registers.cps.echo_enabled),
         slots.mark_slot.eq(got.slot),
+        card.mark_heard.eq(slots.mark_stb),
     ]
 
 

@@ -60,6 +60,8 @@ class CardPorts(wiring.Component):
         Of `Trust`.
     cnp_sent, cnp_limited, cnp_unknown, cnp_busy : Out(1)
         With `cnps`.
+    mark_heard : Out(1)
+        As above: strobe, marked data of a queue pair has come whose mark is owed.
     commit_stb, commit : Out
         The collector's order of events.
     frame_sent, frame_slot, frame_bytes : Out

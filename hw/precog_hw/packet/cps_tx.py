@@ -55,8 +55,11 @@ def _waiting_layout(*, announced: bool, ack_dscp: bool) -> data.StructLayout:
     )
 
 
-def sent_layout(slots: int, *, announced: bool = False) -> data.StructLayout:
-    """What was decided of one packet; `announced`: with what its RETH says of its message."""
+def sent_layout(slots: int, *, announced: bool = False, echoes: bool = False) -> data.StructLayout:
+    """What was decided of one packet.
+
+    `announced`: with what its RETH says of its message; `echoes`: and whether it echoes a mark.
+    """
     return data.StructLayout(
         {
             "known": unsigned(1),  # `slot` is the packet's
@@ -70,6 +73,7 @@ def sent_layout(slots: int, *, announced: bool = False) -> data.StructLayout:
             **({"announced": unsigned(32)} if announced else {}),  # bytes, where there is a RETH
             "end": unsigned(LENGTH_BITS),  # bytes of the frame, as the transport gave it
             "time": unsigned(Fmt.TIME.width),  # T0, ticks
+            **({"echoed": unsigned(1)} if echoes else {}),  # the card set BECN
         }
     )
 
@@ -95,7 +99,7 @@ class CpsTransmit(wiring.Component):
     acks : bool
         `sent` has the payload of what is no READ request.
     announced : bool
-        As `sent_layout`.
+        As `sent_layout`, as is `echoes`.
     ack_dscp : bool
         With `config.ack_dscp` for acknowledgements.
 
@@ -112,7 +116,7 @@ class CpsTransmit(wiring.Component):
     senders : In
         The level that shims say.
     edit, edit_stb : Out(EDIT), Out(1)
-    sent : Out(sent_layout(slots, announced=announced))
+    sent : Out(sent_layout(slots, announced=announced, echoes=echoes))
         With `edit_stb`.
     """
 
@@ -125,12 +129,13 @@ class CpsTransmit(wiring.Component):
         relaxed: bool = False,
         acks: bool = False,
         announced: bool = False,
+        echoes: bool = False,
         ack_dscp: bool = False,
     ) -> None:
         self._slots, self._relaxed, self._acks, self._announced = slots, relaxed, acks, announced
-        self._ack_dscp = ack_dscp
+        self._echoes, self._ack_dscp = echoes, ack_dscp
         self._waiting = _waiting_layout(announced=announced, ack_dscp=ack_dscp)
-        self._sent = sent_layout(slots, announced=announced)
+        self._sent = sent_layout(slots, announced=announced, echoes=echoes)
         super().__init__(
             {
                 "config": In(CPS_CONFIG),
@@ -192,6 +197,7 @@ class CpsTransmit(wiring.Component):
         m.d.comb += [
             *(found[name].eq(passed[name]) for name in ("known", "slot")),
             *(found[name].eq(why[name]) for name in ("reason", "mode_r")),
+            *([found.echoed.eq(echoes)] if self._echoes else []),
             *(
                 found[name].eq(chosen[name])
                 for name in ("opcode", "psn", "ack_req", "dma_length", "end", "time")

@@ -39,7 +39,7 @@ class TxPath(wiring.Component):
         QP slots.
     relaxed, ipv6 : bool
         As `Parser`.
-    acks, announced, ack_dscp : bool
+    acks, announced, echoes, ack_dscp : bool
         As `CpsTransmit`.
 
     Members
@@ -55,8 +55,8 @@ class TxPath(wiring.Component):
         The level that shims say.
     decided_stb, decided : Out
         One for each packet as soon as it is decided: counters.
-    o_sent : Out(stream.Signature(finished_layout(sent_layout(slots, announced=announced))))
-        One for each packet at its end.
+    o_sent : Out(stream.Signature(finished_layout(sent)))
+        One for each packet at its end; `sent` is a `sent_layout` with `announced` and `echoes`.
     """
 
     i: stream.Interface
@@ -72,13 +72,14 @@ class TxPath(wiring.Component):
         ipv6: bool = True,
         acks: bool = False,
         announced: bool = False,
+        echoes: bool = False,
         ack_dscp: bool = False,
     ) -> None:
         self._relaxed, self._ipv6, self._acks, self._announced = relaxed, ipv6, acks, announced
-        self._ack_dscp = ack_dscp
+        self._echoes, self._ack_dscp = echoes, ack_dscp
         self._width = width
         self._slots = slots
-        self._sent = sent = sent_layout(slots, announced=announced)
+        self._sent = sent = sent_layout(slots, announced=announced, echoes=echoes)
         super().__init__(
             {
                 "i": In(packet_signature(width)),
@@ -119,6 +120,7 @@ class TxPath(wiring.Component):
             relaxed=self._relaxed,
             acks=self._acks,
             announced=self._announced,
+            echoes=self._echoes,
             ack_dscp=self._ack_dscp,
         )
         m.submodules.finish = finish = Finish(self._sent, stage.packets, relaxed=self._relaxed)

@@ -201,6 +201,7 @@ class Card:
             mark = got.descriptor.ecn == Ecn.CE
             if mark and self.cps.config.echo_enabled and got.descriptor.opcode not in NO_DATA:
                 self.cps.slots[got.slot].marked = True
+                self.cps.counters.marks_heard += 1
             self._account(got.slot, DestinationEvent(rtt, mark=mark, score=got.score))
             refused = Outcome.REFUSED_PSN in self.collector.outcome or _reserved(got.descriptor)
             score = None if refused else got.score

@@ -74,6 +74,8 @@ class CpsCounters:
     resv6_faults: int = 0  # mode R's six bits hold 52..63
     clamped: int = 0  # scores and echoes of 101..254
     dropped: int = 0
+    marks_heard: int = 0  # marked data of a slot, while marks are echoed
+    marks_echoed: int = 0  # acknowledgements in which BECN was set
     passed_tx: dict[Reason, int] = field(default_factory=lambda: dict.fromkeys(Reason, 0))
     passed_rx: dict[Reason, int] = field(default_factory=lambda: dict.fromkeys(Reason, 0))
     faults: dict[ShimFault, int] = field(default_factory=lambda: dict.fromkeys(ShimFault, 0))

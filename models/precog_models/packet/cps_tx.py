@@ -138,7 +138,11 @@ def _remark(
         return frame
     row = state.slots[slot]
     echoes, row.marked = row.marked and config.echo_enabled, False
-    return put_becn(frame, parsed) if echoes else frame
+    if not echoes:
+        return frame
+    marked = put_becn(frame, parsed)
+    state.counters.marks_echoed += marked != frame
+    return marked
 
 
 def _reason(state: CpsState, frame: bytes | bytearray, parsed: Parsed, slot: int | None) -> Reason:

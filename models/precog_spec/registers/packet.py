@@ -14,7 +14,9 @@ from precog_spec.registers.parts import built
 __all__ = [
     "DESTINATION_CONFIG",
     "DESTINATION_VALUES",
+    "ECHOES_COUNTED_FROM",
     "ECHOES_FROM",
+    "ECHO_EVENTS",
     "LOOKUP_CELL",
     "OUTCOME_EVENTS",
     "PACKET_EVENTS",
@@ -32,6 +34,9 @@ __all__ = [
 RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
 
 ECHOES_FROM = 1  #: minor version of PACKET from which on a card echoes marks
+ECHOES_COUNTED_FROM = 1  #: minor version of PACKET_COUNTERS from which on it counts echoes
+#: Its counters of echoes.
+ECHO_EVENTS = ("marks_heard", "marks_echoed")
 
 #: Why a packet passes unchanged, in the order of their numbers; 0 is none of them.
 _REASONS = (
@@ -95,6 +100,8 @@ PACKET_EVENTS: tuple[tuple[str, str], ...] = (
     ("rtt_forgotten", "timed packets that a reset of the queue pair ended"),
     ("rtt_refused_psn", "answers that had no effect: to no PSN in flight"),
     ("rtt_refused_turnaround", "T2 - T1 that were not taken off: they left too little"),
+    ("marks_heard", "marked data of a queue pair, while marks are echoed"),
+    ("marks_echoed", "acknowledgements in which the card set BECN"),
 )
 
 #: Of these, one for each outcome of the RTT collector's events, in the order of its bits.
@@ -110,6 +117,7 @@ _OF_PARTS: dict[str, tuple[str, ...]] = {
         *("ack_enabled", "ack_dscp", "echo_enabled"),
         *("remote_qp", "remote_valid"),
         *("cnp_sent", "cnp_limited", "cnp_unknown", "cnp_busy"),
+        *ECHO_EVENTS,
     ),
     "icrc": ("icrc_gate", "icrc_ok", "icrc_bad", "refused_icrc"),
 }
@@ -411,7 +419,7 @@ def packet_blocks(sizes: object) -> tuple[Block, ...]:
             "Packets by what became of them, and events, since reset, as of the last "
             "COUNTERS.COMMAND.snapshot.",
             id=0x34,
-            version=(2, 0),
+            version=(2, ECHOES_COUNTED_FROM),
             registers=(),
             tables=tuple(
                 Table(

@@ -197,7 +197,9 @@ class RtlCard:
 
     def sent(self, run: Run) -> list[dict[str, int]]:
         """`sent_layout` of each packet."""
-        return _records(sent_layout(self.slots, announced=self.config.senders), run, "sent_stb")
+        config = self.config
+        layout = sent_layout(self.slots, announced=config.senders, echoes=config.cnps)
+        return _records(layout, run, "sent_stb")
 
     def received(self, run: Run) -> list[dict[str, int]]:
         """`received_layout` of each packet."""

@@ -119,12 +119,16 @@ class CardPair:
 
     def transmit(self, frame: bytes, t: int, now_ns: int, *, error: bool = False) -> Sent:
         """A packet to the wire through both; returns what was decided, and the RTL's bytes."""
+        counters = self.golden.cps.counters
+        before = counters.marks_echoed
         sent = self.golden.transmit(frame, t, now_ns, error=error)
         taken = self._through(self.rtl.transmit, frame, t, now_ns, error)
         self._frame("transmitted", frame, sent.frame, taken.frames, error)
         (record,) = self.rtl.sent(taken.run)
         self._same("reason", frame, int(sent.reason), record["reason"])
         self._same("slot", frame, sent.slot, record["slot"] if record["known"] else None)
+        if self.golden.config.cnps:
+            self._same("echoed", frame, counters.marks_echoed - before, record["echoed"])
         if self.golden.senders is not None:
             self._same("own flows", frame, self.golden.senders.own(t), self.rtl.own())
         return sent._replace(frame=taken.frames[0].data if taken.frames else b"")

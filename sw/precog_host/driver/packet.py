@@ -17,6 +17,8 @@ from precog_spec.registers.model import resets
 from precog_spec.registers.packet import (
     DESTINATION_CONFIG,
     DESTINATION_VALUES,
+    ECHO_EVENTS,
+    ECHOES_COUNTED_FROM,
     ECHOES_FROM,
     LOOKUP_CELL,
     PACKET_PARAMETERS,
@@ -422,12 +424,14 @@ class PacketDriver(Windows):
         )
 
     def counters(self) -> dict[str, dict[str, int]]:
-        """Packets to the wire and from it by what became of them, and events."""
-        tables = (
-            ("TX", TX_CLASSES),
-            ("RX", RX_CLASSES),
-            ("EVENTS", packet_events(self.registers.sizes)),
-        )
+        """Packets to the wire and from it by what became of them, and events.
+
+        Gateware from before it counted echoes has no counters of them.
+        """
+        events = packet_events(self.registers.sizes)
+        if self.registers.version("PACKET_COUNTERS")[1] < ECHOES_COUNTED_FROM:
+            events = tuple(name for name in events if name not in ECHO_EVENTS)
+        tables = (("TX", TX_CLASSES), ("RX", RX_CLASSES), ("EVENTS", events))
         snapshots = self.registers.snapshots
         with snapshots.one_instant():
             return {

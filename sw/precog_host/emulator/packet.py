@@ -24,6 +24,7 @@ from precog_spec.registers.model import Register, resets
 from precog_spec.registers.packet import (
     DESTINATION_CONFIG,
     DESTINATION_VALUES,
+    ECHO_EVENTS,
     LOOKUP_CELL,
     OUTCOME_EVENTS,
     RX_CLASSES,
@@ -378,7 +379,10 @@ class EmulatedPacket:
         cps, point = self.card.cps.counters, self.card.notification
         found = {
             name: getattr(cps, name)
-            for name in ("extracted", "dropped", "resv6_read", "resv6_faults", "clamped")
+            for name in (
+                *("extracted", "dropped", "resv6_read", "resv6_faults", "clamped"),
+                *ECHO_EVENTS,
+            )
         }
         found |= {
             f"cnp_{name}": getattr(point, name) for name in ("sent", "limited", "unknown", "busy")
