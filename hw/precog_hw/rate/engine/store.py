@@ -50,8 +50,8 @@ class ProgramStore(wiring.Component):
     """Loader, state of the banks, and slot map.
 
     Latency: a commit is decided after 5 cycles; a word leaves in the cycle after its strobe, one of
-    slot memory with its upper half, and 3 cycles later with check bits. Throughput: a word a cycle.
-    A map write takes effect in the next cycle.
+    slot memory with its upper half, and 3 cycles later with check bits. Throughput: a word a cycle,
+    with `relaxed` in 4. A map write takes effect in the next cycle.
 
     Parameters
     ----------
@@ -97,6 +97,7 @@ class ProgramStore(wiring.Component):
 
     def __init__(self, config: NicConfig) -> None:
         self._ecc, self._cores = config.guards_programs, config.law_cores
+        self._relaxed = config.relaxed
         entry = {"enable": 1, "bank": _BANK_BITS, "tripped": 1}
         self._entry = data.StructLayout(entry | ({"damaged": 1} if self._ecc else {}))
         guarded = {
@@ -155,7 +156,7 @@ class ProgramStore(wiring.Component):
         slots = Signal(data.ArrayLayout(self._entry, SLOTS))
         self._map(m, valid, slots)
         number, count, loading = Signal(_BANK_BITS), Signal(range(IMAGE_WORDS + 2)), Signal()
-        m.submodules.crc = crc = WordCrc()
+        m.submodules.crc = crc = WordCrc(serial=self._relaxed)
         taken = self.word_stb & loading & ~self.busy
         fits = taken & (count < IMAGE_WORDS)
         format_ok, contract_ok = Signal(), Signal()
