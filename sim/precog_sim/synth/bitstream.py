@@ -23,7 +23,8 @@ __all__ = ["BitstreamError", "Built", "Clock", "build", "row"]
 #: Names of every net made readable would take as long as all of the rest; the clocks' periods are
 #: long enough for the mapper that is the faster one. Its second pass takes half a minute and leaves
 #: a twelfth of the Colorlight's LUTs away, without which routing does not converge with every seed.
-_SYNTH = f"{QUICK_MAPPING} -run begin:check"
+#: Without a slice's own multiplexers, which bind LUTs to each other, it takes fewer LUTs.
+_SYNTH = f"{QUICK_MAPPING} -nowidelut -run begin:check"
 #: A memory's constant bits make bits of the memory behind it constant, and so on: received
 #: headers of a NIC go through five.
 _NARROW = ("proc", "flatten", "opt", *(5 * ("opt_mem", "opt_expr", "opt_dff", "opt_clean")))
