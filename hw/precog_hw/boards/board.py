@@ -49,8 +49,6 @@ class Board:
         What its PHYs leave to the FPGA.
     core_mhz : Fraction
         Clock of the NIC.
-    seed : int
-        nextpnr's, with which it has been routed.
     timing_weight : int, optional
         nextpnr places with `heap`, in which slow wires weigh this much against long ones; its own
         choice is 10. None: with `static`, which spreads cells over the device.
@@ -63,7 +61,6 @@ class Board:
     tx_clock_delay_ps: int
     rx_data_delay_ps: int
     core_mhz: Fraction = Fraction(125, 2)
-    seed: int = 1
     timing_weight: int | None = None
 
 
@@ -86,7 +83,6 @@ BOARDS: dict[str, Board] = {
         1,
         2000,
         0,
-        seed=3,  # seed 2 is not routed after 320 rounds
     ),
 }
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from precog_hw.boards.board import BOARDS, board
+from precog_hw.boards.board import BOARDS
 from precog_models.durable import write_durably
 from precog_sim.commit import commit_name
 
@@ -31,7 +31,7 @@ def main() -> int:
     """Exit status: 0 if every bitstream was made and is fast enough."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--board", nargs="+", default=list(BOARDS), choices=tuple(BOARDS))
-    parser.add_argument("--seed", type=int, help="nextpnr's; by default the board's")
+    parser.add_argument("--seed", type=int, default=1, help="nextpnr's; by default 1")
     parser.add_argument("--out", type=Path, default=Path("build/synth"))
     parser.add_argument("--record", type=Path, default=RECORD)
     parser.add_argument(
@@ -40,17 +40,16 @@ def main() -> int:
     arguments = parser.parse_args()
     status = 0
     for name in arguments.board:
-        print(f"{name}: synthesis, place and route, some ten minutes ...", flush=True)
-        seed = board(name).seed if arguments.seed is None else arguments.seed
+        print(f"{name}: synthesis, place and route, ten to forty minutes ...", flush=True)
         try:
-            built = build(name, seed, arguments.out, anew=arguments.twice)
+            built = build(name, arguments.seed, arguments.out, anew=arguments.twice)
         except SynthError as error:  # it does not fit: the others may
             print(f"{name}: {error}", file=sys.stderr)
             status = 1
             continue
         line = row(built, commit_name("hw", "models"))
         if arguments.twice:
-            again = build(name, seed, arguments.out, anew=True)
+            again = build(name, arguments.seed, arguments.out, anew=True)
             line["reproduced"] = again.sha256 == built.sha256
             if not line["reproduced"]:
                 print(f"{name}: two builds differ: {built.sha256} and {again.sha256}")
