@@ -143,17 +143,22 @@ def test_without_cnps() -> None:
     path.unbind(1)
 
 
-def test_a_card_of_before_there_were_echoes() -> None:
-    """It would take the bit and do nothing."""
+def _before(block: str, minor: int) -> Emulator:
+    """A card whose block has a version with so much less of a minor number."""
 
     class Old(Emulator):
         def read32(self, address: int) -> int:
             word = super().read32(address)
-            return word - ECHOES_FROM if address == version else word
+            return word - minor if address == version else word
 
     old = Old(NicConfig(width=64, qps=4), tick_ps=16000)
-    version = next(b.base for b in old.map.blocks if b.block.name == "PACKET") + 4
-    path = Device(old).packet
+    version = next(b.base for b in old.map.blocks if b.block.name == block) + 4
+    return old
+
+
+def test_a_card_of_before_there_were_echoes() -> None:
+    """It would take the bit and do nothing."""
+    path = Device(_before("PACKET", ECHOES_FROM)).packet
     assert path is not None
     with pytest.raises(DeviceError, match=r"device echoes no marks: its PACKET block is 2\.0"):
         path.set_parameters(timeout=7, echo_enabled=1)
@@ -164,14 +169,7 @@ def test_a_card_of_before_there_were_echoes() -> None:
 
 def test_a_card_of_before_echoes_were_counted() -> None:
     """Its table ends before them."""
-
-    class Old(Emulator):
-        def read32(self, address: int) -> int:
-            word = super().read32(address)
-            return word - ECHOES_COUNTED_FROM if address == version else word
-
-    old = Old(NicConfig(width=64, qps=4), tick_ps=16000)
-    version = next(b.base for b in old.map.blocks if b.block.name == "PACKET_COUNTERS") + 4
+    old = _before("PACKET_COUNTERS", ECHOES_COUNTED_FROM)
     path = Device(old).packet
     assert path is not None
     events = packet_events(old.sizes)
