@@ -52,6 +52,9 @@ class Board:
     timing_weight : int, optional
         nextpnr places with `heap`, in which slow wires weigh this much against long ones; its own
         choice is 10. None: with `static`, which spreads cells over the device.
+    joined_luts : bool
+        yosys joins LUTs by their slices' multiplexers. Without, there are fewer of them, which
+        nextpnr is free to place; the MACs' CRCs are slower.
     """
 
     title: str
@@ -62,6 +65,7 @@ class Board:
     rx_data_delay_ps: int
     core_mhz: Fraction = Fraction(125, 2)
     timing_weight: int | None = None
+    joined_luts: bool = True
 
 
 #: By the name that `precog synth --board` takes.
@@ -83,6 +87,7 @@ BOARDS: dict[str, Board] = {
         1,
         2000,
         0,
+        joined_luts=False,
     ),
 }
 

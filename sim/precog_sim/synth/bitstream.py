@@ -13,18 +13,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from precog_hw.boards.board import board
+from precog_hw.boards.board import Board, board
 from precog_hw.boards.top import Top
 
 from .target import QUICK_MAPPING, SynthError, digest, run_tool, tool_version, ways
 
-__all__ = ["BitstreamError", "Built", "Clock", "build", "row"]
+__all__ = ["BitstreamError", "Built", "Clock", "build", "row", "synth_options"]
 
-#: Names of every net made readable would take as long as all of the rest; the clocks' periods are
-#: long enough for the mapper that is the faster one. Its second pass takes half a minute and leaves
-#: a twelfth of the Colorlight's LUTs away, without which routing does not converge with every seed.
-#: Without a slice's own multiplexers, which bind LUTs to each other, it takes fewer LUTs.
-_SYNTH = f"{QUICK_MAPPING} -nowidelut -run begin:check"
 #: A memory's constant bits make bits of the memory behind it constant, and so on: received
 #: headers of a NIC go through five.
 _NARROW = ("proc", "flatten", "opt", *(5 * ("opt_mem", "opt_expr", "opt_dff", "opt_clean")))
@@ -153,7 +148,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         _TOP,
         emit_src=False,  # where the sources lie decides nothing
         script_after_read="\n".join(narrow),
-        synth_opts=_SYNTH,
+        synth_opts=synth_options(target),
         script_after_synth="hierarchy -check\nblackbox =A:whitebox",
     )
     files = {path: plan.files[path] for path in (f"{_TOP}.il", f"{_TOP}.ys", f"{_TOP}.lpf")}
@@ -218,6 +213,18 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         tools=[yosys, nextpnr],
         netlist=key,
     )
+
+
+def synth_options(target: Board) -> str:
+    """Those of yosys' synth_ecp5 for a board.
+
+    Names of every net made readable would take as long as all of the rest; the clocks' periods are
+    long enough for the mapper that is the faster one. Its second pass takes half a minute and
+    leaves a twelfth of the Colorlight's LUTs away, without which routing does not converge with
+    every seed.
+    """
+    joined = "" if target.joined_luts else "-nowidelut "
+    return f"{QUICK_MAPPING} {joined}-run begin:check"
 
 
 def _settle(netlist: Path, settled: Path) -> None:

