@@ -53,8 +53,8 @@ class Board:
         nextpnr places with `heap`, in which slow wires weigh this much against long ones; its own
         choice is 10. None: with `static`, which spreads cells over the device.
     joined_luts : bool
-        yosys joins LUTs by their slices' multiplexers. Without, there are fewer of them, which
-        nextpnr is free to place; the MACs' CRCs are slower.
+        yosys joins LUTs by their slices' multiplexers. There are more of them then, which nextpnr
+        is less free to place; the MACs' CRCs are faster.
     """
 
     title: str
@@ -65,7 +65,7 @@ class Board:
     rx_data_delay_ps: int
     core_mhz: Fraction = Fraction(125, 2)
     timing_weight: int | None = None
-    joined_luts: bool = True
+    joined_luts: bool = False
 
 
 #: By the name that `precog synth --board` takes.
@@ -78,6 +78,7 @@ BOARDS: dict[str, Board] = {
         0,
         2000,
         timing_weight=5,  # nearly full: static has a clock that is too slow with seed 2
+        joined_luts=True,
     ),
     "versa-ecp5-5g": Board("Lattice Versa ECP5-5G", _versa, PRESETS["ecp5-45"], 2, 0, 0),
     "ecpix-5-85f": Board(
@@ -87,7 +88,6 @@ BOARDS: dict[str, Board] = {
         1,
         2000,
         0,
-        joined_luts=False,
     ),
 }
 
