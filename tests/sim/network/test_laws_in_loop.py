@@ -94,7 +94,7 @@ def _scenario(name: str) -> Scenario:
     return dataclasses.replace(made, flows=late)
 
 
-def _device(setup: LoopSetup, uri: str = "emu:") -> str:
+def _device(setup: LoopSetup, uri: str = "emu:qps=32") -> str:
     """`uri` with a law engine where the law is a program."""
     return uri + ",law_cores=1" * (setup.algorithm in STANDARD)
 
