@@ -28,7 +28,7 @@ __all__ = [
 
 MODEL_BYTES = 64 << 10  #: of a model image in its file
 FOREIGN_BYTES = 1 << 20  #: of a file that another framework wrote
-LIST_BYTES = 16 << 20  #: of a list of queue pairs: a hundred thousand of them
+LIST_BYTES = 16 << 20  #: of a list of queue pairs, a hundred thousand of them; of JSON
 NODES = 4096  #: of a graph; as many stored tensors
 ELEMENTS = 1 << 20  #: numbers in one tensor, and in all that are computed on the way to it
 DIMENSIONS = 8  #: of a tensor
