@@ -3,40 +3,75 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from precog_models.limits import brief
 from precog_sim.network.metrics import estimate
 
-__all__ = ["FIGURES", "is_result", "paired"]
+__all__ = ["FIGURES", "SAME", "check_result", "paired"]
 
 FIGURES = ("mean", "p50", "p95", "p99", "p999")
+#: Settings that runs must have in common, or their flows cannot be paired.
+SAME = ("workload", "flows", "duration_ms", "stop_ms", "timing", "ecmp")
 _QUEUE = ("p99", "max")
 _MOST = 1e18  # of a figure
 _WHOLE = ("pause_share", "utilisation", "drops")
 
 
-def is_result(seeds: Any) -> bool:
-    """Whether this has the form of ``seeds`` of a result, with one run at least."""
-    if not isinstance(seeds, list) or not seeds:
-        return False
-    return all(
-        isinstance(run, dict)
-        and all(_is_number(run.get(name)) for name in ("seed", "flows", "finished", *_WHOLE))
-        and all(isinstance(run.get(name), dict) for name in ("classes", "jct_ms", "queue"))
-        and all(_is_number(run["queue"].get(name)) for name in _QUEUE)
-        and all(isinstance(figures, dict) for figures in run["classes"].values())
-        and all(
-            figures.get(name) is None or _is_number(figures[name])
-            for figures in (*run["classes"].values(), run["jct_ms"])
-            for name in (set(FIGURES) & figures.keys())
-        )
-        and all(value is None or _is_number(value) for value in run["jct_ms"].values())
-        for run in seeds
-    )
+def check_result(data: Any) -> None:
+    """Whether this has the form of fabric.json, with one law at least and a run of each.
+
+    Raises
+    ------
+    ValueError
+        It has not; the message names the field.
+    """
+    top = _object("it", data)
+    missing = [name for name in (*SAME, "results") if name not in top]
+    if missing:
+        raise ValueError(f"it must have {', '.join(missing)}")
+    results = _object("results", top["results"])
+    if not results:
+        raise ValueError("results must have a law at least")
+    for law, result in results.items():
+        where = f"results.{law}.seeds"
+        runs = _object(f"results.{law}", result).get("seeds")
+        if not isinstance(runs, list) or not runs:
+            raise ValueError(f"{where} must be a list of runs, not {brief(runs)}")
+        for number, run in enumerate(runs):
+            _check_run(f"{where}[{number}]", run)
 
 
-def _is_number(value: Any) -> bool:
+def _check_run(where: str, run: Any) -> None:
+    _object(where, run)
+    for name in ("seed", "flows", "finished", *_WHOLE):
+        _check_number(f"{where}.{name}", run.get(name))
+    queue = _object(f"{where}.queue", run.get("queue"))
+    for name in _QUEUE:
+        _check_number(f"{where}.queue.{name}", queue.get(name))
+    for kind, value in _object(f"{where}.jct_ms", run.get("jct_ms")).items():
+        _check_figure(f"{where}.jct_ms.{kind}", value)
+    for kind, figures in _object(f"{where}.classes", run.get("classes")).items():
+        _object(f"{where}.classes.{kind}", figures)
+        for name in FIGURES:
+            _check_figure(f"{where}.classes.{kind}.{name}", figures.get(name))
+
+
+def _object(where: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} must be an object, not {brief(value)}")
+    return value
+
+
+def _check_figure(where: str, value: Any) -> None:
+    """Of flows, of which none may have finished."""
+    if value is not None:
+        _check_number(where, value)
+
+
+def _check_number(where: str, value: Any) -> None:
     """Whether it is one that sums and differences can take; neither NaN nor infinity is."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and abs(value) <= _MOST
+    if not number or not abs(value) <= _MOST:
+        raise ValueError(f"{where} must be a number within ±{_MOST:g}, not {brief(value)}")
 
 
 def paired(

@@ -49,9 +49,13 @@ def files(tmp_path: Path) -> Path:
         ("list", []),
         ("bare", {**shape, "results": {"x": {}}}),
         ("odd", {**shape, "results": [1]}),
+        ("none", {**shape, "results": {}}),
+        ("lost", {"results": {}}),
+        ("line", {**shape, "results": {"x": {"seeds": [{**base[0], "queue": 7}]}}}),
         ("few", {**shape, "results": {"x": {"seeds": [{"seed": 0}]}}}),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps(other))
+    (tmp_path / "cut.json").write_text('{"results": ')
     return tmp_path
 
 
@@ -89,15 +93,25 @@ def test_refusals(run: Run) -> None:
         (("both.json:x", "one.json"), "seeds must be the same in both, not [0, 1, 2] and [0]"),
         (("one.json", "one.json"), "seeds must be at least 2, not 1"),
         (("both.json:x", "other.json"), "workload must be the same in both"),
-        (("both.json:x", "list.json"), "must be a result of precog sim fabric"),
+        (("both.json:x", "list.json"), "it must be an object, not []"),
         (("both.json:x", "later.json"), "stop_ms must be the same in both, not 50.0 and 60.0"),
         (("both.json:x", "left.json"), "law x must have finished all flows, not all but 18"),
-        (("both.json:x", "bare.json"), "must be a result of precog sim fabric"),
-        (("both.json:x", "odd.json"), "must be a result of precog sim fabric"),
-        (("both.json:x", "few.json"), "must be a result of precog sim fabric"),
-        (("both.json:x", "huge.json"), "must be a result of precog sim fabric"),
-        (("both.json:x", "nan.json"), "must be a result of precog sim fabric"),
-        (("both.json:x", "endless.json"), "must be a result of precog sim fabric"),
-        (("both.json:x", "none.json"), "none.json: No such file"),
+        (("both.json:x", "bare.json"), "results.x.seeds must be a list of runs, not None"),
+        (("both.json:x", "odd.json"), "results must be an object, not [1]"),
+        (("both.json:x", "few.json"), "results.x.seeds[0].flows must be a number within ±1e+18"),
+        (("both.json:x", "huge.json"), "x.seeds[0].classes.normal.p95 must be a number within ±"),
+        (("both.json:x", "nan.json"), "p95 must be a number within ±1e+18, not nan"),
+        (("both.json:x", "endless.json"), "p95 must be a number within ±1e+18, not inf"),
+        (("both.json:x", "line.json"), "results.x.seeds[0].queue must be an object, not 7"),
+        (("both.json:x", "none.json"), "results must have a law at least"),
+        (
+            ("both.json:x", "lost.json"),
+            "it must have workload, flows, duration_ms, stop_ms, timing",
+        ),
+        (
+            ("both.json:x", "cut.json"),
+            "cut.json must be a result of precog sim fabric, but Expecting",
+        ),
+        (("both.json:x", "nobody.json"), "nobody.json: No such file"),
     ):
         assert message in run(*names, status=2)

@@ -7,8 +7,6 @@ import typer
 
 from precog_host.output import JsonOption, emit, table
 
-_SAME = ("workload", "flows", "duration_ms", "stop_ms", "timing", "ecmp")
-
 
 def compare(
     before: Annotated[str, typer.Argument(help="fabric.json, or fabric.json:LAW.", metavar="A")],
@@ -20,10 +18,10 @@ def compare(
     json_: JsonOption = False,
 ) -> None:
     """Compare results of precog sim fabric: B less A, by paired seeds, with 95 % intervals."""
-    from precog_net.compare import paired
+    from precog_net.compare import SAME, paired
 
     (first, a), (second, b) = _chosen(before), _chosen(after)
-    for name in _SAME:
+    for name in SAME:
         if first[name] != second[name]:
             raise ValueError(
                 f"{name} must be the same in both, not {first[name]!r} and {second[name]!r}: other "
@@ -62,19 +60,18 @@ def compare(
 def _chosen(text: str) -> tuple[dict[str, Any], str]:
     """The data of a file, and a law in it."""
     from precog_models.limits import read_json
-    from precog_net.compare import is_result
+    from precog_net.compare import check_result
 
     name, _, law = text.partition(".json:")
     path = Path(name + ".json" if law else text)
     try:
         data = read_json(path)
-        laws = list(data["results"])
-        whole = all(is_result(data["results"][law]["seeds"]) for law in laws)
-        whole &= all(key in data for key in _SAME)
-    except (ValueError, LookupError, TypeError):
-        laws, whole, data = [], False, {}
-    if not laws or not whole:
-        raise ValueError(f"file {path} must be a result of precog sim fabric")
+        check_result(data)
+    except ValueError as error:
+        raise ValueError(
+            f"file {path} must be a result of precog sim fabric, but {error}"
+        ) from error
+    laws = list(data["results"])
     if not law and len(laws) > 1:
         raise ValueError(
             f"file {path} has the laws {', '.join(laws)}: say which, as {path}:{laws[0]}"
