@@ -6,7 +6,7 @@ needs, and low enough that the worst file is refused within a second or two and 
 
 import json
 import reprlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,14 @@ __all__ = [
     "DIGITS",
     "DIMENSIONS",
     "ELEMENTS",
+    "FIGURE",
     "FOREIGN_BYTES",
     "LIST_BYTES",
     "MODEL_BYTES",
     "NODES",
     "brief",
+    "checked_number",
+    "checked_object",
     "parse_json",
     "read_at_most",
     "read_json",
@@ -34,6 +37,7 @@ ELEMENTS = 1 << 20  #: numbers in one tensor, and in all that are computed on th
 DIMENSIONS = 8  #: of a tensor
 DEPTH = 32  #: of what is nested: JSON data, operators between a weight and what reads it
 DIGITS = 18  #: of a whole number in text
+FIGURE = 1e18  #: of what sums and differences take
 
 
 class _Brief(reprlib.Repr):
@@ -51,6 +55,35 @@ _BRIEF = _Brief()
 def brief(value: object) -> str:
     """The value's repr, cut where it is long or deep."""
     return _BRIEF.repr(value)
+
+
+def checked_object(where: str, value: Any, names: Iterable[str] = ()) -> dict[str, Any]:
+    """`value`, which a file has at `where`, if it is an object that has all of `names`.
+
+    Raises
+    ------
+    ValueError
+        It is not.
+    """
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} must be an object, not {brief(value)}")
+    missing = [name for name in names if name not in value]
+    if missing:
+        raise ValueError(f"{where} must have {', '.join(missing)}")
+    return value
+
+
+def checked_number(where: str, value: Any, most: float = FIGURE) -> float:
+    """`value`, which a file has at `where`, if it is a number within ±`most`.
+
+    Raises
+    ------
+    ValueError
+        It is not; neither NaN, infinity nor a truth value is.
+    """
+    if type(value) not in (int, float) or not abs(value) <= most:
+        raise ValueError(f"{where} must be a number within ±{most:g}, not {brief(value)}")
+    return value  # type: ignore[no-any-return]
 
 
 def read_at_most(path: str | Path, most: int) -> bytes:

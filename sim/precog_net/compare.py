@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from precog_models.limits import brief
+from precog_models.limits import brief, checked_number, checked_object
 from precog_sim.network.metrics import estimate
 
 __all__ = ["FIGURES", "SAME", "check_result", "paired"]
@@ -12,7 +12,6 @@ FIGURES = ("mean", "p50", "p95", "p99", "p999")
 #: Settings that runs must have in common, or their flows cannot be paired.
 SAME = ("workload", "flows", "duration_ms", "stop_ms", "timing", "ecmp")
 _QUEUE = ("p99", "max")
-_MOST = 1e18  # of a figure
 _WHOLE = ("pause_share", "utilisation", "drops")
 
 
@@ -24,16 +23,12 @@ def check_result(data: Any) -> None:
     ValueError
         It has not; the message names the field.
     """
-    top = _object("it", data)
-    missing = [name for name in (*SAME, "results") if name not in top]
-    if missing:
-        raise ValueError(f"it must have {', '.join(missing)}")
-    results = _object("results", top["results"])
-    if not results:
+    results = checked_object("it", data, (*SAME, "results"))["results"]
+    if not checked_object("results", results):
         raise ValueError("results must have a law at least")
     for law, result in results.items():
         where = f"results.{law}.seeds"
-        runs = _object(f"results.{law}", result).get("seeds")
+        runs = checked_object(f"results.{law}", result).get("seeds")
         if not isinstance(runs, list) or not runs:
             raise ValueError(f"{where} must be a list of runs, not {brief(runs)}")
         for number, run in enumerate(runs):
@@ -41,37 +36,19 @@ def check_result(data: Any) -> None:
 
 
 def _check_run(where: str, run: Any) -> None:
-    _object(where, run)
-    for name in ("seed", "flows", "finished", *_WHOLE):
-        _check_number(f"{where}.{name}", run.get(name))
-    queue = _object(f"{where}.queue", run.get("queue"))
-    for name in _QUEUE:
-        _check_number(f"{where}.queue.{name}", queue.get(name))
-    for kind, value in _object(f"{where}.jct_ms", run.get("jct_ms")).items():
-        _check_figure(f"{where}.jct_ms.{kind}", value)
-    for kind, figures in _object(f"{where}.classes", run.get("classes")).items():
-        _object(f"{where}.classes.{kind}", figures)
-        for name in FIGURES:
-            _check_figure(f"{where}.classes.{kind}.{name}", figures.get(name))
-
-
-def _object(where: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{where} must be an object, not {brief(value)}")
-    return value
-
-
-def _check_figure(where: str, value: Any) -> None:
-    """Of flows, of which none may have finished."""
-    if value is not None:
-        _check_number(where, value)
-
-
-def _check_number(where: str, value: Any) -> None:
-    """Whether it is one that sums and differences can take; neither NaN nor infinity is."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not abs(value) <= _MOST:
-        raise ValueError(f"{where} must be a number within ±{_MOST:g}, not {brief(value)}")
+    numbers = ("seed", "flows", "finished", *_WHOLE)
+    checked_object(where, run, (*numbers, "queue", "jct_ms", "classes"))
+    for name in numbers:
+        checked_number(f"{where}.{name}", run[name])
+    for name, value in checked_object(f"{where}.queue", run["queue"], _QUEUE).items():
+        checked_number(f"{where}.queue.{name}", value)
+    figures = {f"{where}.jct_ms": run["jct_ms"]}
+    for kind, found in checked_object(f"{where}.classes", run["classes"]).items():
+        figures[f"{where}.classes.{kind}"] = found
+    for place, found in figures.items():
+        for name, value in checked_object(place, found).items():
+            if value is not None:  # as where no flow has finished
+                checked_number(f"{place}.{name}", value)
 
 
 def paired(

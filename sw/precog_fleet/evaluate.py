@@ -26,7 +26,7 @@ from precog_models.forecast.baselines import Persistence
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.forecast.metrics import crps, skill
 from precog_models.image import Image
-from precog_models.limits import read_json
+from precog_models.limits import brief, checked_number, checked_object, read_json
 
 from .dataset import Dataset
 from .errors import FleetError
@@ -48,6 +48,16 @@ __all__ = [
 ]
 
 ENTRY_POINT_GROUP = "precog.closed_loop"
+_TYPES: dict[str, tuple[type, str]] = {
+    "digest": (str, "text"),
+    "live_crc32": (str, "text"),
+    "data": (dict, "an object"),
+    "limits": (dict, "an object"),
+    "passed": (bool, "true or false"),
+    "failed": (list, "a list"),
+}
+_SKILLS = ("skill", "skill_over_live")
+_INTERVAL = ("value", "low", "high")
 _LEAST_REASON, _MOST_REASON = 10, 500
 #: From the files of a model and of the one that runs, of seeds and scenarios, to a record.
 ClosedLoop = Callable[..., dict[str, Any]]
@@ -194,24 +204,15 @@ def _scores(models: ModelSet, data: Dataset, test: Windows) -> Floats:
 
 
 def verdict(found: Mapping[str, Any], limits: Limits) -> list[str]:
-    """What forecasts keep a set from being released; nothing: they have passed.
-
-    Raises
-    ------
-    ValueError
-        Figures are missing.
-    """
-    try:
-        forecast = found["forecast"]
-        failed = []
-        if forecast["windows"] < limits.windows:
-            failed.append(f"held-back windows must be {limits.windows}, not {forecast['windows']}")
-        for name, low in (("skill", limits.persistence), ("skill_over_live", limits.live)):
-            told = forecast[name]["low"]
-            if not told > low:
-                failed.append(f"{name} must be above {low:g} at its lower end, not {told:.4f}")
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"evaluation must have figures: {error!r}") from error
+    """What forecasts keep a set from being released; nothing: they have passed."""
+    forecast = found["forecast"]
+    failed = []
+    if forecast["windows"] < limits.windows:
+        failed.append(f"held-back windows must be {limits.windows}, not {forecast['windows']}")
+    for name, low in (("skill", limits.persistence), ("skill_over_live", limits.live)):
+        told = forecast[name]["low"]
+        if not told > low:
+            failed.append(f"{name} must be above {low:g} at its lower end, not {told:.4f}")
     return failed
 
 
@@ -230,11 +231,29 @@ def load_evaluation(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{folder} must have an evaluation: make one with precog fleet evaluate")
     try:
         found = read_json(path, MAX_EVALUATION_BYTES)
+        _check_form(found)
     except ValueError as error:
-        raise ValueError(f"{path} must be a JSON object: {error}") from error
-    if type(found) is not dict:
-        raise ValueError(f"{path} must be a JSON object")
-    return found
+        raise ValueError(
+            f"{path} must be an evaluation, but {error}: make one with precog fleet evaluate"
+        ) from error
+    return dict(found)
+
+
+def _check_form(found: Any) -> None:
+    """Whether all is there that `evaluate` writes."""
+    checked_object("it", found, (*_TYPES, "forecast"))
+    for name, (kind, word) in _TYPES.items():
+        if type(found[name]) is not kind:
+            raise ValueError(f"{name} must be {word}, not {brief(found[name])}")
+    numbers = ("windows", "blocks", "crps", "live_crps", "persistence_crps")
+    forecast = checked_object("forecast", found["forecast"], (*numbers, *_SKILLS))
+    for name in numbers:
+        checked_number(f"forecast.{name}", forecast[name])
+    for name in _SKILLS:
+        where = f"forecast.{name}"
+        interval = checked_object(where, forecast[name], _INTERVAL)
+        for end in _INTERVAL:
+            checked_number(f"{where}.{end}", interval[end])
 
 
 def forced(folder: Path, why: str, reason: str) -> dict[str, bytes]:

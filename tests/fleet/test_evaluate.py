@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -186,10 +187,41 @@ def test_the_verdict_follows_from_figures_not_from_what_is_claimed(
         check(models, LIMITS)
 
 
-def test_figures_must_be_there(models: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda e: e["forecast"]["skill"].pop("value"), "forecast.skill must have value"),
+        (lambda e: e["forecast"]["skill"].update(low=None), "forecast.skill.low must be a number"),
+        (
+            lambda e: e["forecast"].update(crps=float("nan")),
+            "forecast.crps must be a number within",
+        ),
+        (lambda e: e["forecast"].update(windows="99"), "forecast.windows must be a number within"),
+        (
+            lambda e: e["forecast"].update(skill_over_live=3),
+            "skill_over_live must be an object, not",
+        ),
+        (lambda e: e.update(forecast=[]), "forecast must be an object, not []"),
+        (lambda e: e.update(digest=7), "digest must be text, not 7"),
+        (lambda e: e.update(passed="yes"), "passed must be true or false, not 'yes'"),
+        (lambda e: e.pop("data"), "it must have data"),
+    ],
+)
+def test_an_edited_evaluation_is_told_by_its_field(
+    models: Path, data: Dataset, change: Callable[[dict[str, Any]], None], message: str
+) -> None:
+    path = models / EVALUATION
+    told = judged(models, data)
+    change(told)
+    path.write_text(json.dumps(told))
+    with pytest.raises(ValueError, match=re.escape(f"{path} must be an evaluation, but ")) as why:
+        check(models, LIMITS)
+    assert message in str(why.value)
+    assert str(why.value).endswith(": make one with precog fleet evaluate")
+
+
+def test_an_evaluation_must_be_an_object(models: Path) -> None:
     for text in ("[]", "{", "[" * 50_000):
         (models / EVALUATION).write_text(text)
-        with pytest.raises(ValueError, match=r"evaluation\.json must be a JSON object"):
+        with pytest.raises(ValueError, match=r"evaluation\.json must be an evaluation, but"):
             check(models)
-    with pytest.raises(ValueError, match="evaluation must have figures"):
-        verdict({"forecast": {}}, LIMITS)
