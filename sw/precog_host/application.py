@@ -9,6 +9,7 @@ interrupted, 141 the output is not read any more.
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -46,6 +47,9 @@ _USAGE = 2
 _INTERRUPTED = 130  # as a shell says it: 128 and the signal's number
 _UNREAD = 141
 _DEBUG = "PRECOG_DEBUG"  # environment variable: any text but none shows tracebacks
+_LONG_WORD = re.compile(r"\S{257,}")  # longer than any file's name
+_HEAD, _TAIL = 160, 80  # characters of such a word that are said
+_MOST_SAID = 8192  # characters of an error
 _EPILOG = (
     "Results go to standard output, as one line of JSON with -j. Errors are one line of plain text "
     "on standard error, with -j too. Exit status: 0 done, 1 the work failed, 2 a bad argument, "
@@ -222,10 +226,16 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _bounded(message: str) -> str:
+    """A message without the middle of long words, such as a number of thousands of digits."""
+    text = _LONG_WORD.sub(lambda word: f"{word[0][:_HEAD]}…{word[0][-_TAIL:]}", message)
+    return text if len(text) <= _MOST_SAID else f"{text[:_MOST_SAID]}…"
+
+
 def _fail(message: str, status: int = _USAGE) -> NoReturn:
     if message.startswith("Usage:"):  # a group without a command: its help is the message
         sys.stderr.write(f"{message}\n")
         sys.exit(status)
-    text = "\n".join(printable(line) for line in message.strip().splitlines())
+    text = "\n".join(printable(line) for line in _bounded(message.strip()).splitlines())
     sys.stderr.write(f"error: {text}\n")
     sys.exit(status)

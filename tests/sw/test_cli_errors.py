@@ -119,6 +119,20 @@ def test_a_bad_value_is_shown(run: Run, arguments: list[str], option: str, value
     assert value in said
 
 
+@pytest.mark.parametrize(
+    "before", [["qp", "add"], ["qp", "add", "0", "--model-slot"], ["model", "load"], []]
+)
+@pytest.mark.parametrize("digits", [3000, 6000])
+def test_a_long_word_is_said_without_its_middle(run: Run, before: list[str], digits: int) -> None:
+    """Numbers of more than 4,300 digits are not even converted."""
+    status, out, err = run(*before, "12" + "7" * digits + "89")
+    assert (status, out) == (2, "")
+    assert len(err) < 500
+    assert re.search(r"127{100,}…7{50,}89", err)
+    many = run(*before, " ".join(["777"] * digits)).err
+    assert len(many) <= 8192 + len("error: …\n")
+
+
 @pytest.mark.parametrize("length", [0, 40, 1000])
 def test_a_broken_file_says_so(run: Run, tmp_path: Path, length: int, seed: int) -> None:
     path = tmp_path / "broken.safetensors"
