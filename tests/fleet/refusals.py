@@ -242,10 +242,11 @@ REFUSED: dict[str, dict[str, Cases]] = {
         "agents": (
             ("{new} --agents 0", "greater than or equal to 1, not '0'"),
             ("{new} --agents -3", "greater than or equal to 1, not '-3'"),
+            ("{new} --agents 257", "less than or equal to 256, not '257'"),
         ),
         "metrics": (
             ("{new} --metrics 0", "greater than or equal to 1, not '0'"),
-            ("{new} --metrics 65000 --agents 900", "metrics must be at most 65535 less 899 agents"),
+            ("{new} --metrics 65500 --agents 90", "metrics must be at most 65535 less 89 agents"),
         ),
         "releases": _after("{new} --releases", _NO_REPOSITORY),
     },

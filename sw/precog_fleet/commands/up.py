@@ -23,7 +23,9 @@ _PAUSE_S = 0.2
 
 def up(
     folder: Annotated[Path, typer.Argument(help="Folder of all members; made the first time.")],
-    agents: Annotated[int, typer.Option(help="Agents, each with an emulated device.", min=1)] = 5,
+    agents: Annotated[
+        int, typer.Option(help="Agents, each with an emulated device.", min=1, max=256)
+    ] = 5,
     metrics: Annotated[
         int | None,
         typer.Option(help="Serve metrics of agent n at this port plus n.", min=1, max=65535),
