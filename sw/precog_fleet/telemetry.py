@@ -56,6 +56,7 @@ _SUFFIX = ".parquet"
 _MOST_ROWS = 65_536  # of a part
 _ROW_BYTES, _SPARE_ROWS = 1024, 4096  # a row has some 400 bytes; dictionaries come once
 _MAX_TEXT = 255
+_LEAST_BYTES = 1 << 14  # two rows with the longest texts, each in a part of its own
 _TEXTS = tuple(column.name for column in SCHEMA if column.type == pa.string())
 
 
@@ -223,9 +224,13 @@ class Telemetry:
         pending: int = _MOST_ROWS,
         write: Callable[[Path, bytes], None] = write_durably,
     ) -> None:
-        for name, value in (("max_bytes", max_bytes), ("rows", rows), ("age_ms", age_ms)):
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value!r}")
+        for name, value, least in (
+            ("max_bytes", max_bytes, _LEAST_BYTES),
+            ("rows", rows, 1),
+            ("age_ms", age_ms, 1),
+        ):
+            if value < least:
+                raise ValueError(f"{name} must be at least {least}, not {value!r}")
         if pending < rows:
             raise ValueError(f"pending must be at least rows, {rows}, not {pending!r}")
         self.folder = folder
@@ -292,34 +297,36 @@ class Telemetry:
 
     def flush(self, now: int) -> bool:
         """Write waiting rows; False, and counted, if the disk does not take them: they stay."""
-        if not self._pending:
-            return True
-        rows = [_row(self.origin, one) for one in self._pending]
-        sink = pa.BufferOutputStream()
-        pq.write_table(
-            pa.Table.from_pylist(rows, SCHEMA),
-            sink,
-            compression="zstd",
-            write_page_checksum=True,
-        )
-        data = sink.getvalue().to_pybytes()
-        if len(data) > self._limit:
-            self.counts["rows_lost"] += len(rows)
-            self.error = f"part must have at most {self._limit} bytes, not {len(data)}"
-            self._pending.clear()
-            return False
-        path = self.folder / f"{max(now, self._serial + 1):015d}{_SUFFIX}"
-        self._make_room(self._limit - len(data))
-        if not self._written(path, data):
-            self._retry_at = now + self._age
-            return False
-        self.error = ""
-        self._serial = int(path.stem)
-        self._sizes[path] = len(data)
-        self._pending.clear()
-        self.counts["parts"] += 1
-        self.counts["rows"] += len(rows)
+        while self._pending:
+            count, data = self._part()
+            path = self.folder / f"{max(now, self._serial + 1):015d}{_SUFFIX}"
+            self._make_room(self._limit - len(data))
+            if not self._written(path, data):
+                self._retry_at = now + self._age
+                return False
+            self.error = ""
+            self._serial = int(path.stem)
+            self._sizes[path] = len(data)
+            for _ in range(count):
+                self._pending.popleft()
+            self.counts["parts"] += 1
+            self.counts["rows"] += count
         return True
+
+    def _part(self) -> tuple[int, bytes]:
+        """The oldest waiting rows, as many as make half of the bound, and their file."""
+        rows = [_row(self.origin, one) for one in self._pending]
+        while True:
+            sink = pa.BufferOutputStream()
+            pq.write_table(
+                pa.Table.from_pylist(rows, SCHEMA),
+                sink,
+                compression="zstd",
+                write_page_checksum=True,
+            )
+            if sink.tell() <= self._limit // 2 or len(rows) == 1:
+                return len(rows), sink.getvalue().to_pybytes()
+            rows = rows[: len(rows) // 2]
 
     def _written(self, path: Path, data: bytes) -> bool:
         """Write a part. On a full disk older parts give way, but not for what others write."""

@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,10 +76,26 @@ def test_oldest_parts_give_way(tmp_path: Path) -> None:
     assert len(kept) == 3
     assert [int(path.stem) for path in kept] == [NOW + 17, NOW + 18, NOW + 19]
     assert writer.counts["parts_evicted"] == 17
-    tiny = Telemetry(tmp_path / "tiny", "host0", rows=8, max_bytes=100)
-    tiny.add([observation(rng) for _ in range(8)], NOW)
-    assert (tiny.counts["rows_lost"], parts(tmp_path / "tiny")) == (8, [])
-    assert tiny.error.startswith("part must have at most 100 bytes, not ")
+
+
+def test_many_rows_after_a_full_disk_are_parts_within_the_bound(tmp_path: Path) -> None:
+    """More may have waited than a part may have: none is lost but by age."""
+    rng = np.random.default_rng(5)
+    disk = Disk(tmp_path, 0)
+    options: dict[str, Any] = {"rows": 8, "age_ms": 1000, "pending": 400}
+    writer = Telemetry(tmp_path, "host0", max_bytes=1 << 16, write=disk.write, **options)
+    waiting = [observation(rng, t=NOW + n) for n in range(400)]
+    writer.add(waiting, NOW)
+    assert (writer.waiting, parts(tmp_path)) == (400, [])
+    disk.free = 1 << 30
+    writer.poll(NOW + 1001)
+    assert (writer.waiting, writer.error, writer.counts["rows_lost"]) == (0, "", 0)
+    assert writer.counts["rows"] == 400
+    kept = parts(tmp_path)
+    assert 1 << 14 < writer.size <= 1 << 16
+    assert len(kept) == writer.counts["parts"] - writer.counts["parts_evicted"] > 1
+    times = [t for path in kept for t in read_part(path)["t"].to_pylist()]
+    assert times == [one.t for one in waiting[-len(times) :]]
 
 
 def test_a_crash_loses_what_waited_and_damage_is_set_aside(tmp_path: Path) -> None:
@@ -197,7 +214,7 @@ def test_observations_are_checked(changes: dict[str, object], message: str) -> N
     ("options", "message"),
     [
         ({"rows": 0}, "rows must be at least 1, not 0"),
-        ({"max_bytes": 0}, "max_bytes must be at least 1, not 0"),
+        ({"max_bytes": 0}, "max_bytes must be at least 16384, not 0"),
         ({"rows": 9, "pending": 8}, "pending must be at least rows, 9, not 8"),
     ],
 )
