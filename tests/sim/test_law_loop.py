@@ -144,7 +144,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("absent.py", "law absent.py must be a readable text file"),
+        ("absent.py", "law absent.py must be a readable file"),
         ("swift gain=1", "parameter must be one of"),
         ("swift --preset mine", "preset of swift must be one of default"),
     ],

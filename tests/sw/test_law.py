@@ -143,7 +143,7 @@ def test_trace(run: Run) -> None:
     ("arguments", "message"),
     [
         (("check", "none"), "law must be a file that ends in .py, or dcqcn, fixed"),
-        (("check", "none.py"), "law none.py must be a readable text file"),
+        (("check", "none.py"), "law none.py must be a readable file"),
         (("trace", "timely", "foo=1"), "event word must be one of kind, now, rtt"),
         (("trace", "timely", "kind=1"), "word kind must be left out: --event says it"),
         (("trace", "timely", "rtt=1.5"), "rtt must be a whole number, not 1.5"),

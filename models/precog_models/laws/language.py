@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, TypeAlias
 
 from precog_spec.contract import Fmt, Q
@@ -111,15 +112,17 @@ class Parameter:
         if self.fact and self.unit != wanted:
             raise ValueError(f"unit of parameter {self.name} must be {wanted!r}, not {self.unit!r}")
 
-    def integer(self, value: float, tick_ps: int) -> int:
+    def integer(self, value: object, tick_ps: int) -> int:
         """The format's integer.
 
         Raises
         ------
         ValueError
-            The value is none of the format.
+            The value is no number, or none of the format.
         """
-        real = value * _UNITS[self.unit](tick_ps) * self.format.one
+        if not isinstance(value, Real):
+            raise ValueError(f"{self.name} must be a number, not {value!r}")
+        real = float(value) * _UNITS[self.unit](tick_ps) * self.format.one
         if not (math.isfinite(real) and self.format.min <= round(real) <= self.format.max):
             scale = _UNITS[self.unit](tick_ps) * self.format.one
             low, high = self.format.min / scale, self.format.max / scale
@@ -143,6 +146,10 @@ class Preset:
 
     citation: str
     values: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.values, Mapping):
+            raise ValueError(f"values of a preset must be a mapping, not {self.values!r}")
 
 
 def integers(

@@ -63,3 +63,16 @@ def test_a_neighbour_that_is_missing_is_named_with_its_line(tmp_path: Path) -> N
     path.write_text(_LAW)
     with pytest.raises(LawError, match=r"mine.py:3: file must run: .*No module named '.*\.shared'"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("mark", "encoding"), [("", "utf-8-sig"), ("# coding: latin-1", "latin-1")]
+)
+def test_a_file_may_have_any_encoding_that_python_reads(
+    mark: str, encoding: str, tmp_path: Path
+) -> None:
+    text = f"{mark}\n# \xe4{_LAW}".replace(".shared", "shared").replace("\n", "\r\n")
+    text = text.replace("from shared import twice", "def twice(v):\r\n    return v")
+    path = tmp_path / "mine.py"
+    path.write_bytes(text.encode(encoding))
+    assert set(compile_law(load(path)).program.entries) == {"on_ack"}

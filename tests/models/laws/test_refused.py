@@ -122,7 +122,8 @@ _REFUSED = [
     ("if e.rtt in TABLE: pass", "comparison must be one of == != < <= > >="),
     ("if e.rtt is e.base: pass", "comparison must be one of"),
     # calls
-    ("return print(1)", "name must be defined before it is used"),
+    ("return print(1)", "of Python's own functions only abs, max and min are in the language"),
+    ("return missing(1)", "name must be defined before it is used"),
     ("return e.rate.bit_length()", "only functions that have a name of the file can be called"),
     ("return Field(1, 2)", "only align, clamp, .* and plain functions of a file can be called"),
     ("return clamp(v=1)", "arguments must be given by position"),
@@ -182,15 +183,46 @@ def test_the_message(body: str, message: str, tmp_path: Path) -> None:
             "PRESETS = {'a': Preset('b', {'gain': 3})}\nWINDOWED = False",
             r"preset a: gain must be in 0\.\.2, not 3",
         ),
-        ('Field("count"', 'Field("mean"', "STATE must have distinct lower-case names, not 'mean'"),
+        (
+            'Field("count"',
+            'Field("mean"',
+            "STATE must have distinct lower-case names .* not 'mean'",
+        ),
+        ('Field("count"', 'Field("class"', "lower-case names that are no keywords, not 'class'"),
+        ('Field("count"', "Field(5", "STATE must have distinct lower-case names .* not 5"),
+        ('Field("mean", Q(24, 12))', 'Field("mean", "Q")', "format of mean must be a Q, not 'Q'"),
         ('Parameter("gain"', 'Parameter("Gain"', "PARAMETERS must have distinct lower-case names"),
         ("STATE = (", "STATE = 1; (", "STATE must be a tuple of Field, not 1"),
-        ("def on_sample(p, s, e)", "def on_sample(p, s)", "must have the arguments p, s, e"),
+        (
+            "def on_sample(p, s, e)",
+            "def on_sample(p, s)",
+            "must have plain arguments p, s, e and no",
+        ),
+        ("def on_sample(p, s, e)", "def on_sample(p, s, *e)", "must have plain arguments p, s, e"),
+        ("def on_sample(p, s, e)", "def on_sample(p, s, e=1)", "must have plain arguments p, s, e"),
         ("def on_sample(p, s, e)", "def on_other(p, s, e)", "event must be one of on_ack"),
         ("def on_sample(p, s, e)", "on_ack = 1\ndef a(p, s, e)", "on_ack must be a function"),
         ("def on_sample(p, s, e)", "def other(p, s, e)", "law must hear an event"),
         ("def on_sample(p, s, e)", "def on_sample(p, s, e", "file must be Python"),
         ("TABLE = ", "TABLE = 1 / 0 + ", "file must run: ZeroDivisionError"),
+        ("TABLE = ", "exit()\nTABLE = ", "file must run: SystemExit"),
+        ('"", 0.5, "a gain"', '"", 3, "a gain"', r"preset default: gain must be in 0\.\.2, not 3"),
+        (
+            '"", 0.5, "a gain"',
+            '"", "3", "a gain"',
+            "preset default: gain must be a number, not '3'",
+        ),
+        ("[1, 2, 3, 4]", "[1 // 0]", "preset default: tables must be made: ZeroDivisionError"),
+        (
+            "WINDOWED = False",
+            "PRESETS = {'default': Preset('b', {})}\nWINDOWED = False",
+            "PRESETS must be under texts other than 'default', not 'default'",
+        ),
+        (
+            "WINDOWED = False",
+            "PRESETS = {'a': Preset('b', None)}\nWINDOWED = False",
+            "values of a preset must be a mapping, not None",
+        ),
         ('"", 0.5, "a gain"', '"s", 0.5, "a gain"', "unit of parameter gain must be"),
         ('"a table", 4', '"a table", 0', "parameter table must have both length and made"),
         (
@@ -230,12 +262,21 @@ def test_what_does_not_fit(tmp_path: Path) -> None:
     path = _law(tmp_path, f"{steps}\nreturn e.rate")
     with pytest.raises(LawError, match="law must have 1024 instructions at most"):
         compile_law(load(path))
+    doubling = "".join(f"def f{n + 1}(x):\n    return f{n}(x) & f{n}(1)\n" for n in range(14))
+    head = _HEAD.replace("def on_sample", f"def f0(x):\n    return x\n{doubling}def on_sample")
+    path = _law(tmp_path, "return f14(e.rate)", head)
+    with pytest.raises(LawError, match="an event must take 4096 steps at most"):
+        compile_law(load(path))
+    deep = "if e.rtt == 0: return 1\n" + "elif e.rtt == 1: return 1\n" * 900 + "return 2"
+    path = _law(tmp_path, deep)
+    with pytest.raises(LawError, match="constructs must not stand so deep in each other"):
+        compile_law(load(path))
 
 
 def test_names_of_laws(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"law must be a file that ends in \.py, or dcqcn, fixed"):
         load("language")
-    with pytest.raises(ValueError, match="must be a readable text file"):
+    with pytest.raises(ValueError, match="must be a readable file"):
         load(tmp_path / "none.py")
     law = load("timely")
     with pytest.raises(ValueError, match=r"preset of timely must be one of default, paper, .* not"):

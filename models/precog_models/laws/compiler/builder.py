@@ -6,13 +6,16 @@ from typing import NoReturn
 
 from precog_spec.contract import Q
 from precog_spec.engine.events import EVENT_FIELDS
-from precog_spec.engine.isa import Op, Space
+from precog_spec.engine.isa import CODE_WORDS, Op, Space
 
 from .errors import LawError, shown
 from .ir import Block, Branch, Const, Function, Mem, Operand, Step, Var
 from .load import Law, Source
 
 __all__ = ["Builder", "Exit", "Scope"]
+
+#: Of a function with its calls written out. Functions that call functions twice each grow fast.
+_MOST_STEPS = 4 * CODE_WORDS
 
 
 @dataclass
@@ -55,6 +58,7 @@ class Builder:
         self.scopes: list[Scope] = []
         self._fresh = 0
         self._instances = 0
+        self._steps = 0
 
     @property
     def scope(self) -> Scope:
@@ -87,13 +91,24 @@ class Builder:
     ) -> Var:
         """Append a step; its result."""
         out = out or self.fresh()
-        place = self.scope.source.file, getattr(node, "lineno", 0)
+        place = self._place(node)
         self.block.steps.append(Step(op, out, a, b, c, *place, shown(node)))
         return out
 
+    def _place(self, node: ast.AST) -> tuple[str, int]:
+        """File and line of one more step."""
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            self.refuse(
+                node,
+                f"an event must take {_MOST_STEPS} steps at most, with its calls written out; a "
+                f"program has {CODE_WORDS} instructions",
+            )
+        return self.scope.source.file, getattr(node, "lineno", 0)
+
     def store(self, node: ast.AST, word: Mem, value: Operand) -> None:
         """Append a store to the row."""
-        place = self.scope.source.file, getattr(node, "lineno", 0)
+        place = self._place(node)
         self.block.steps.append(Step(Op.ST, None, value, word, 0, *place, shown(node)))
 
     def start(self, block: Block) -> None:
@@ -107,7 +122,7 @@ class Builder:
 
     def compare(self, node: ast.AST, op: Op, a: Operand, b: Operand, yes: Block, no: Block) -> None:
         """End the block under way by a comparison."""
-        place = self.scope.source.file, getattr(node, "lineno", 0)
+        place = self._place(node)
         self.block.branch = Branch(op, a, b, yes, no, *place, shown(node))
 
     def word(self, space: str, name: str, form: Q) -> Mem:

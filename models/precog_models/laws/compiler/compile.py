@@ -8,6 +8,7 @@ from precog_spec.engine.isa import Instruction
 from ...rate.engine.program import Program
 from ...rate.engine.verify import longest_turns, verify
 from .emit import Memory, emit
+from .errors import LawError
 from .intervals import Width, prove
 from .load import Law
 from .lower import lower
@@ -42,6 +43,14 @@ def compile_law(law: Law) -> Compiled:
     LawError
         The law is none of the language, or something cannot be proved or does not fit.
     """
+    try:
+        return _compiled(law)
+    except RecursionError as error:
+        problem = "constructs must not stand so deep in each other; write several statements"
+        raise LawError(law.file, 0, problem) from error
+
+
+def _compiled(law: Law) -> Compiled:
     memory = Memory(law)
     code: list[Instruction] = []
     notes: dict[int, str] = {}

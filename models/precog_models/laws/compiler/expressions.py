@@ -1,6 +1,7 @@
 """Expressions become steps: numbers and conditions are two kinds, and never mixed."""
 
 import ast
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,8 @@ class Expressions(Builder):
         if node.id in self.scope.source.names:
             return self.scope.source.names[node.id]
         builtin = {"min": min, "max": max, "abs": abs}.get(node.id)
+        if builtin is None and hasattr(builtins, node.id):
+            self.refuse(node, "of Python's own functions only abs, max and min are in the language")
         if builtin is None:
             self.refuse(node, "name must be defined before it is used")
         return builtin

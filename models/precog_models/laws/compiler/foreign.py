@@ -18,7 +18,7 @@ _LAWS = __name__.rpartition(".")[0].rpartition(".")[0]
 _HOME = Path(__file__).parents[1]
 
 
-def run_file(path: Path, text: str | bytes) -> ModuleType:
+def run_file(path: Path, text: bytes) -> ModuleType:
     """The module that the file's text makes. What it raises is passed on.
 
     Raises

@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from keyword import iskeyword
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from precog_spec.contract import Q
 from precog_spec.engine.events import EVENTS, ROW_OUTPUTS
 from precog_spec.engine.isa import ROW_WORDS
 
@@ -106,16 +108,16 @@ def load(law: str | Path) -> Law:
             names = ", ".join(law_names())
             raise ValueError(f"law must be a file that ends in .py, or {names}, not {str(law)!r}")
     try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"law {path} must be a readable text file: {error}") from error
+        text = path.read_bytes()  # Python knows byte order marks and encodings
+    except OSError as error:
+        raise ValueError(f"law {path} must be a readable file: {error}") from error
     return _checked(path, _executed(path, text))
 
 
-def _executed(path: Path, text: str) -> ModuleType:
+def _executed(path: Path, text: bytes) -> ModuleType:
     try:
         return run_file(path, text)
-    except Exception as error:  # whatever a foreign file does
+    except (Exception, SystemExit) as error:  # whatever a foreign file does
         line = max((n for name, n in _places(error) if name == str(path)), default=0)
         if isinstance(error, SyntaxError) and error.filename == str(path):
             raise LawError(str(path), error.lineno or 0, f"file must be Python: {error}") from error
@@ -138,8 +140,12 @@ def _declared(names: Mapping[str, Any], file: str, name: str, kind: type) -> tup
         raise LawError(file, 0, f"{name} must be a tuple of {kind.__name__}, not {value!r}")
     seen: set[str] = set()
     for one in value:
-        if not _NAME.fullmatch(one.name) or one.name in seen:
-            raise LawError(file, 0, f"{name} must have distinct lower-case names, not {one.name!r}")
+        named = isinstance(one.name, str) and _NAME.fullmatch(one.name)
+        if not named or iskeyword(one.name) or one.name in seen:
+            wanted = "distinct lower-case names that are no keywords"
+            raise LawError(file, 0, f"{name} must have {wanted}, not {one.name!r}")
+        if not isinstance(one.format, Q):
+            raise LawError(file, 0, f"format of {one.name} must be a Q, not {one.format!r}")
         seen.add(one.name)
     return value
 
@@ -156,6 +162,10 @@ def _checked(path: Path, module: ModuleType) -> Law:
     presets = names.get("PRESETS", {})
     if not isinstance(presets, dict) or not all(isinstance(x, Preset) for x in presets.values()):
         raise LawError(file, 0, f"PRESETS must be a dict of Preset, not {presets!r}")
+    for preset in presets:
+        if not isinstance(preset, str) or preset == "default":
+            problem = f"PRESETS must be under texts other than 'default', not {preset!r}"
+            raise LawError(file, 0, problem)
     events: dict[str, FunctionType] = {}
     for name in (name for name in names if name.startswith("on_")):
         function = names[name]
@@ -163,9 +173,9 @@ def _checked(path: Path, module: ModuleType) -> Law:
             raise LawError(file, 0, f"event must be one of {', '.join(EVENTS)}, not {name}")
         if not isinstance(function, FunctionType):
             raise LawError(file, 0, f"{name} must be a function, not {function!r}")
-        if list(inspect.signature(function).parameters) != _RECORDS:
+        if not _takes_records(function):
             line = function.__code__.co_firstlineno
-            raise LawError(file, line, f"{name} must have the arguments p, s, e and no other")
+            raise LawError(file, line, f"{name} must have plain arguments p, s, e and no other")
         events[name] = function
     if not events:
         raise LawError(file, 0, f"law must hear an event: define one of {', '.join(EVENTS)}")
@@ -179,18 +189,29 @@ def _checked(path: Path, module: ModuleType) -> Law:
         events,
         (module.__doc__ or "").strip(),
     )
-    for preset in presets:
+    for preset in ("default", *presets):
         try:
             law.integers(preset, 1000)
         except ValueError as error:
             raise LawError(file, 0, f"preset {preset}: {error}") from error
+        except Exception as error:  # a function of the file makes a table
+            told = f"{type(error).__name__}: {error}"
+            raise LawError(file, 0, f"preset {preset}: tables must be made: {told}") from error
     return law
+
+
+def _takes_records(function: FunctionType) -> bool:
+    arguments = inspect.signature(function).parameters.values()
+    plain = all(
+        one.kind is one.POSITIONAL_OR_KEYWORD and one.default is one.empty for one in arguments
+    )
+    return plain and [one.name for one in arguments] == _RECORDS
 
 
 @cache
 def _trees(file: str, stamp: tuple[int, int]) -> dict[tuple[str, int], ast.FunctionDef]:
     """Functions at the top of a file as it was when it had this stamp."""
-    tree = ast.parse(Path(file).read_text(), file)
+    tree = ast.parse(Path(file).read_bytes(), file)
     return {
         (node.name, min([node.lineno, *(one.lineno for one in node.decorator_list)])): node
         for node in tree.body
