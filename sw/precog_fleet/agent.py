@@ -30,7 +30,7 @@ from .modelset import ModelSet
 from .seating import Seating
 from .shelf import Shelf
 from .showing import card_status
-from .speaking import Identity, Link, Speaker, drift_of, refusals, reports, skills
+from .speaking import Identity, Link, Speaker, drift_of, reports, skills
 from .store import Store
 from .telemetry import Telemetry
 from .timing import Cadence, Due, Timing
@@ -248,7 +248,7 @@ class Agent:
             rows=self.telemetry.counts["rows"],
             rows_lost=self.telemetry.counts["rows_lost"],
             rollbacks=sum(seating.counts["rollbacks"] for seating in self.seatings),
-            refused=refusals(self.store),
+            refused=self.speaker.refused,
         )
 
     def status(self, now: int) -> dict[str, Any]:
@@ -270,6 +270,7 @@ class Agent:
             | {
                 name: text
                 for name, text in (
+                    ("identity", self.speaker.twin),
                     ("record", self.speaker.error),
                     ("release", self.following.error),
                     ("telemetry", self.telemetry.error),

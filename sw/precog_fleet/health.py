@@ -8,7 +8,10 @@ from precog_spec.contract import CONTRACT_HASH
 
 from .fields import NAME, WORD, bounded, exactly
 
-__all__ = ["Health"]
+__all__ = ["TWIN", "Health"]
+
+#: The reason in `Health.refused` while another process signs as the member.
+TWIN = "twin"
 
 _COUNT = (1 << 48) - 1
 _MAX_REFUSALS = 32

@@ -8,7 +8,7 @@ from .bodies import Report, Skill
 from .clock import now_ms
 from .errors import FleetError
 from .gossip import EVERYTHING, Gossip
-from .health import Health
+from .health import TWIN, Health
 from .member import Member
 from .mesh import Mesh
 from .mesh_config import MeshConfig
@@ -60,6 +60,11 @@ def view(store: Store, now: int) -> dict[str, Any]:
         "drift": sorted(drifts, key=lambda row: str(row["origin"])),
         "rollout": _rollout(max(rollouts, key=lambda row: row[:2])[2]) if rollouts else None,
         "hotspots": _hotspots(store, now),
+        "twins": [
+            name
+            for name, member in members.items()
+            if member["state"] == "alive" and TWIN in member["refused"]
+        ],
     }
 
 

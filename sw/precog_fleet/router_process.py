@@ -6,6 +6,7 @@ ask for, and of all other kinds everything.
 
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from .mesh import Mesh
 from .mesh_config import MeshConfig
 from .places import claimed
 from .shelf import Shelf
-from .speaking import Identity, Speaker, health_of
+from .speaking import Identity, Speaker
 from .timing import Cadence, Timing
+from .watching import Watch
 
 __all__ = ["HELD", "LASTING", "RouterProcess"]
 
@@ -41,6 +43,8 @@ class RouterProcess:
     folder : Path
     listen : str, optional
         Endpoint; that of the fleet's only router if not given.
+    report : callable, optional
+        Told what fails, in words.
 
     Attributes
     ----------
@@ -55,7 +59,12 @@ class RouterProcess:
         The folder is not a router's, or the endpoint cannot be listened at.
     """
 
-    def __init__(self, folder: Path, listen: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        listen: str | None = None,
+        report: Callable[[str], None] = lambda _: None,
+    ) -> None:
         member = member_of_role(folder, "router")
         routers = member.info.routers
         if listen is None and len(routers) != 1:
@@ -81,6 +90,7 @@ class RouterProcess:
         self._cadence = Cadence(Timing(), self.store, member.name)
         self.speaker = Speaker(identity, self.store, self.mesh, self._shelf)
         self.name = member.name
+        self._watch = Watch(report)
         self._path = folder / "status.json"
         self._asked = self._saved = 0
         self._began = time.monotonic()
@@ -99,7 +109,8 @@ class RouterProcess:
             self.mesh.lend(now)
             key = f"health/{self.name}"
             if self._cadence.due(key, now):
-                self.speaker.say(key, health_of(self.store), now, self._cadence.life(key))
+                self.speaker.say(key, self.speaker.health(), now, self._cadence.life(key))
+            self._watch.see("identity", self.speaker.twin, "")
             self._save()
             self.snapshot = self.status(now)
             write_status(self._path, self.snapshot)
@@ -122,6 +133,7 @@ class RouterProcess:
             "members": len(self.store.members),
             "peers": sorted(self.mesh.peers),
             "mesh": dict(self.mesh.counts),
+            "errors": {"identity": twin} if (twin := self.speaker.twin) else {},
             "outcomes": {str(o): n for o, n in sorted(self.store.outcomes.items())},
         }
 

@@ -10,7 +10,7 @@ from .assignments import Drift, skill_key
 from .bodies import Body, Report, Statistics
 from .borrowing import own_head
 from .errors import FleetError
-from .health import Health
+from .health import TWIN, Health
 from .observing import merged
 from .outcome import Outcome
 from .records import Record, seal
@@ -20,10 +20,14 @@ from .showing import as_skill
 from .signing import SigningKey
 from .store import Store
 
-__all__ = ["Identity", "Link", "Speaker", "drift_of", "health_of", "refusals", "reports", "skills"]
+__all__ = ["Identity", "Link", "Speaker", "drift_of", "refusals", "reports", "skills", "twin_of"]
 
 #: What is usual between peers.
 _USUAL = (Outcome.ACCEPTED, Outcome.KNOWN)
+#: An own record's that is just signed, where another process has signed as this member.
+_OVERTAKEN = (Outcome.STALE, Outcome.CONFLICT, Outcome.KNOWN)
+_TWIN_MS = 60_000  # a twin is told of for so long after its last record
+_SKIP_MS = 1000  # versions are skipped no more often: each time is a write to disk
 
 
 class Link(Protocol):
@@ -73,7 +77,8 @@ class Speaker:
     Attributes
     ----------
     counts : Counter of str
-        ``published``; ``unsent`` (no router could take it), ``unsaid`` (the own store refused it).
+        ``published``; ``unsent`` (no router could take it), ``unsaid`` (the own store refused it),
+        ``twin`` (another process had signed a later version).
     error : str
         The last one.
     """
@@ -85,15 +90,21 @@ class Speaker:
         self._store = store
         self._link = link
         self._shelf = shelf
+        self._twin_at: int | None = None
+        self._now = self._skipped_at = 0
 
     def say(self, key: str, body: Body, now: int, life: int) -> bool:
         """Sign a record and give it to the fleet; False, and counted, if no router takes it."""
-        who = self._identity
+        self._now = now
         try:
-            version = self._shelf.next_version(now)
-            record = Record(who.name, key, version, now, now + life, body)
-            frame = seal(record, who.key, who.authority)
-            outcome = self._store.receive(frame, now)
+            frame, outcome = self._signed(key, body, now, life)
+            if outcome in _OVERTAKEN:
+                self.counts["twin"] += 1
+                self._twin_at = now
+                if not 0 <= now - self._skipped_at < _SKIP_MS:
+                    self._skipped_at = now
+                    self._shelf.skip()
+                    frame, outcome = self._signed(key, body, now, life)
             if outcome is not Outcome.ACCEPTED:
                 self.error = f"own record of {key} was {outcome}"
                 self.counts["unsaid"] += 1
@@ -106,6 +117,39 @@ class Speaker:
         self.counts["published"] += 1
         return True
 
+    def _signed(self, key: str, body: Body, now: int, life: int) -> tuple[bytes, Outcome]:
+        """A record's frame, and what the own store makes of it."""
+        who = self._identity
+        version = self._shelf.next_version(now)
+        record = Record(who.name, key, version, now, now + life, body)
+        frame = seal(record, who.key, who.authority)
+        return frame, self._store.receive(frame, now)
+
+    @property
+    def twin(self) -> str:
+        """What to do about another process that signs as this member; empty if none does now."""
+        if self._twin_at is None or not 0 <= self._now - self._twin_at < _TWIN_MS:
+            return ""
+        return twin_of(self._identity.name)
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """`refusals` as others see them: ``twin`` is one while another process signs."""
+        found = refusals(self._store)
+        return found | {TWIN: self.counts["twin"]} if self.twin else found
+
+    def health(self) -> Health:
+        """The state of a member without cards."""
+        return Health(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, self.refused)
+
+
+def twin_of(name: str) -> str:
+    """What to do about two processes with one identity."""
+    return (
+        f"{name} must be one process, but another one signs as {name}, too: end one of them, and "
+        f"enroll its host under a name of its own (precog fleet enroll)"
+    )
+
 
 def refusals(store: Store) -> dict[str, int]:
     """Records that were not taken, by reason; what is usual between peers is left out."""
@@ -114,11 +158,6 @@ def refusals(store: Store) -> dict[str, int]:
         for outcome, count in sorted(store.outcomes.items())
         if outcome not in _USUAL and count
     }
-
-
-def health_of(store: Store) -> Health:
-    """The state of a member without cards."""
-    return Health(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, refusals(store))
 
 
 def reports(seatings: Sequence[Seating], due: Callable[[str], bool]) -> dict[str, Report]:

@@ -26,10 +26,11 @@ from .mesh_config import MeshConfig
 from .places import BusyError, claimed
 from .rollouts import Rollouts, Stages
 from .shelf import Shelf
-from .speaking import Identity, Speaker, health_of
+from .speaking import Identity, Speaker
 from .timing import Cadence, Timing
 from .trainer import Trainer
 from .uplink import Uplink
+from .watching import Watch
 
 __all__ = ["TrainerNode", "ask_for_rollback", "in_background"]
 
@@ -93,9 +94,13 @@ class TrainerNode:
             self.uplink = Uplink(config, Gossip(self.store, _INTEREST, origin=member.name))
             opening.callback(self.uplink.close)
             identity = Identity(member.name, member.key, info.public)
-            self._say = Speaker(identity, self.store, self.uplink, self._shelf).say
-            self.rollouts = Rollouts(folder / "rollouts.json", self.store, self._say, stages)
+            self._speaker = Speaker(identity, self.store, self.uplink, self._shelf)
+            self.rollouts = Rollouts(
+                folder / "rollouts.json", self.store, self._speaker.say, stages
+            )
             self._stack = opening.pop_all()
+        self._news: list[str] = []
+        self._watch = Watch(self._news.append)
         self._health = f"health/{member.name}"
         self._cadence = Cadence(Timing(), self.store, member.name)
 
@@ -120,7 +125,10 @@ class TrainerNode:
             self.store.expire(now)
             if self.uplink.mesh is not None and self._cadence.due(self._health, now):
                 life = self._cadence.life(self._health)
-                self._say(self._health, health_of(self.store), now, life)
+                self._speaker.say(self._health, self._speaker.health(), now, life)
+            self._watch.see("identity", self._speaker.twin, "")
+            events += self._news
+            self._news.clear()
             self._save()
             if self.trainer is not None:
                 write_status(self.folder / "status.json", self.trainer.status(now))

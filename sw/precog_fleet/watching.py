@@ -56,11 +56,11 @@ class Watch:
         self._report = report
         self._failing: set[str] = set()
 
-    def see(self, name: str, error: str) -> None:
-        """How something is now; without an error it works."""
+    def see(self, name: str, error: str, then: str = "; trying again") -> None:
+        """How something is now, and what follows; without an error it works."""
         if error and name not in self._failing:
             self._failing.add(name)
-            self._report(f"{_told(name, error)}; trying again")
+            self._report(_told(name, error) + then)
         elif not error and name in self._failing:
             self._failing.remove(name)
             self._report(f"{name}: back again")

@@ -132,7 +132,7 @@ def router(
 
     if metrics is not None:
         metrics_place(metrics)
-    process = RouterProcess(folder, listen)
+    process = RouterProcess(folder, listen, lambda text: typer.echo(printable(text), err=True))
     try:
         where = None if metrics is None else serve_metrics(metrics, process)
         emit(

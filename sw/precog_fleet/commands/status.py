@@ -73,6 +73,8 @@ def _drawn(found: Mapping[str, Any]) -> str:
 
 
 def _show(found: Mapping[str, Any]) -> None:
+    from ..speaking import twin_of
+
     best = {(row["origin"], row["model"]): row["skill"] for row in found["skill"]}
     rows = []
     for member in found["members"]:
@@ -82,6 +84,8 @@ def _show(found: Mapping[str, Any]) -> None:
         shown["refused"] = _refused(member.get("refused"))
         rows.append([shown.get(key) for key, _ in _MEMBERS])
     table([title for _, title in _MEMBERS], rows)
+    for name in found["twins"]:
+        typer.echo(printable(f"error: {twin_of(name)}"))
     rollout = found["rollout"]
     if rollout is None:
         typer.echo("\nno rollout: members run the models that came with them")
