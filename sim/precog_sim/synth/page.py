@@ -61,7 +61,7 @@ def _own(line: dict[str, Any], size: str) -> list[str]:
         area = line["xcup"]
         vendor = ", ".join(f"{area[name]:,}" for name in ("lut", "lut_ram", "ff", "bram36"))
         return [*first, f"{clock}, {line['gbps']} Gb/s", vendor]
-    return [*first, clock, f"{line['goal_mhz']} MHz"]
+    return [*first, clock, f"{line['goal_mhz']:g} MHz"]
 
 
 def _common(line: dict[str, Any]) -> list[str]:

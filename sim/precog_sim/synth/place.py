@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from .target import (
+    ROUTER2_SETTINGS,
     SynthError,
     Target,
     ToolTimeout,
     digest,
     nextpnr,
     run_tool,
+    settle,
     tool_version,
 )
 
@@ -157,18 +159,24 @@ def place(netlist: Netlist, target: Target, seed: int, limit_s: float) -> Placed
         nextpnr is missing or failed, or reported no clock.
     """
     tool, version = nextpnr()
-    key = digest(netlist.name, netlist.file, *target.options, str(seed), version)
+    settings = ROUTER2_SETTINGS if target.router == "router2" else {}
+    how = (*target.options, *map(": ".join, settings.items()))
+    key = digest(netlist.name, netlist.file, *how, str(seed), version)
     kept = netlist.directory / f"seed{seed}-{key}.json"
     endless = netlist.directory / f"seed{seed}-{key}.endless"
     if not kept.exists():
         if endless.exists() and float(endless.read_text()) >= limit_s:
             return Placed(seed, None, {}, [])
         report = netlist.directory / f"report-{seed}.json"
+        given = netlist.directory / netlist.file
+        if settings:
+            given = given.with_suffix(f".seed{seed}.json")
+            settle(netlist.directory / netlist.file, given)
         command = [
             tool,
             *target.options,
             *("--seed", str(seed)),
-            *("--json", netlist.file),
+            *("--json", given.name),
             *("--report", report.name),
             *("--log", f"nextpnr-{seed}.log"),
             "-q",
@@ -178,6 +186,9 @@ def place(netlist: Netlist, target: Target, seed: int, limit_s: float) -> Placed
         except ToolTimeout:
             endless.write_text(str(limit_s))
             return Placed(seed, None, {}, [])
+        finally:
+            if settings:
+                given.unlink()  # as large as the netlist
         placed = _read_report(json.loads(report.read_text()), seed)
         part = kept.with_suffix(".part")
         part.write_text(json.dumps(asdict(placed)))

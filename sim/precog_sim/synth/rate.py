@@ -27,17 +27,17 @@ from precog_spec.config import PRESETS, NicConfig
 from .blocks import TOP
 from .paced_wire import PacedWire
 from .place import Netlist
-from .target import ECP5_85, Target
+from .target import ECP5_85, QUICK_MAPPING, Target
 from .wrap import WrapCost, Wrapped
 
 __all__ = [
-    "ENGINES",
     "GOALS_MHZ",
     "QPS",
     "RATE_BLOCKS",
     "chains_cost",
     "cleared",
     "engine_verilog",
+    "rate_mapping",
     "rate_target",
     "rate_verilog",
 ]
@@ -97,11 +97,9 @@ def _core_forecast(qps: int) -> Core:
 
     With 16 lanes: with 64 neither router came to an end (53,000 of 83,640 LUTs, 134 multipliers).
     """
-    return Core(replace(ENGINES["core-forecast"], qps=qps))
+    forecasting = replace(PRESETS["lanes16"], sets=64, forecast=True, dsp="ecp5")
+    return Core(replace(forecasting, qps=qps))
 
-
-#: Of what has an engine in it, which one: that has a floorplan.
-ENGINES = {"core-forecast": replace(PRESETS["lanes16"], sets=64, forecast=True, dsp="ecp5")}
 
 #: What is built for this many queue pairs.
 RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
@@ -127,21 +125,32 @@ QPS = {name: 1024 for name in RATE_BLOCKS} | {
     "law-engine-ecc": 64,
     "tree": 64,
 }
+_WHOLE = "core-forecast"
 _LAW_ENGINES = ("law-engine", "law-engine-ecc")  # their programs' memories have 12,288 rows
 #: The clock that is aimed at.
-GOALS_MHZ = dict.fromkeys(RATE_BLOCKS, _GOAL_MHZ) | dict.fromkeys(_LAW_ENGINES, 150)
+GOALS_MHZ: dict[str, float] = dict.fromkeys(RATE_BLOCKS, _GOAL_MHZ) | {
+    **dict.fromkeys(_LAW_ENGINES, 150),
+    _WHOLE: 62.5,  # the boards'
+}
+
+
+def rate_mapping(block: str) -> str:
+    """yosys' options: the whole core is made like a board's NIC, which must leave wires."""
+    return f"{QUICK_MAPPING} -nowidelut" if block == _WHOLE else ""
 
 
 def rate_target(block: str) -> Target:
-    """The device, asked for a tenth more than the goal.
+    """The device, asked for a tenth more than the goal; of the whole core, for the goal.
 
     `router1` finds faster wires, but spends ten minutes and more on the last hundreds of many that
     the placer `heap` packs.
     """
-    many = block in ("pacer", "profiler", "store", "wire", "core-forecast")
+    many = block in ("pacer", "profiler", "store", "wire", _WHOLE)
     router = "router2" if many else "router1"
-    weight = None if block in _LAW_ENGINES else ECP5_85.timing_weight
-    mhz = round(1.1 * GOALS_MHZ[block])
+    spread = block in (*_LAW_ENGINES, _WHOLE)
+    weight = None if spread else ECP5_85.timing_weight
+    goal = GOALS_MHZ[block]
+    mhz = goal if block == _WHOLE else round(1.1 * goal)
     return replace(ECP5_85, goal_mhz=mhz, router=router, timing_weight=weight)
 
 

@@ -10,7 +10,7 @@ from .blocks import TOP, Timing, core_config, core_verilog, measure
 from .floorplan import floorplan
 from .packet import GOALS_GBPS, SLOTS, packet_area, packet_target, wrapped_verilog
 from .place import Netlist, Placed, cell_types, constrain, synthesise
-from .rate import ENGINES, GOALS_MHZ, chains_cost, rate_target, rate_verilog
+from .rate import GOALS_MHZ, chains_cost, rate_mapping, rate_target, rate_verilog
 from .target import ECP5_85, QUICK_MAPPING, Target, digest, nextpnr, tool_version
 from .wrap import WrapCost
 
@@ -115,13 +115,12 @@ def packet_subject(block: str, width: int, root: Path) -> Subject:
 
 
 def rate_subject(block: str, qps: int, root: Path) -> Subject:
-    """A block for `qps` queue pairs: synthesised; what has the engine in it, with a floorplan."""
+    """A block for `qps` queue pairs: synthesised."""
     own = {"block": block, "qps": qps, "goal_mhz": GOALS_MHZ[block]}
-    netlist = synthesise(rate_verilog(block, qps), TOP, root)
-    cost = chains_cost(netlist, synthesise(rate_verilog(block, qps, alone=True), TOP, root))
-    if block in ENGINES:
-        plan = floorplan(cell_types(netlist, TOP), ENGINES[block])
-        netlist = constrain(netlist, TOP, plan)
+    mapping = rate_mapping(block)
+    netlist = synthesise(rate_verilog(block, qps), TOP, root, mapping)
+    alone = synthesise(rate_verilog(block, qps, alone=True), TOP, root, mapping)
+    cost = chains_cost(netlist, alone)
     return Subject(netlist, rate_target(block), cost, own, lambda _: {})
 
 

@@ -1,6 +1,7 @@
 """The device and the tools: one place for names, options and versions."""
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -13,11 +14,13 @@ from pathlib import Path
 __all__ = [
     "ECP5_85",
     "QUICK_MAPPING",
+    "ROUTER2_SETTINGS",
     "SynthError",
     "Target",
     "ToolTimeout",
     "nextpnr",
     "run_tool",
+    "settle",
     "tool_version",
     "ways",
 ]
@@ -33,7 +36,7 @@ class Target:
         What the reports say.
     device, package, speed : str
         nextpnr-ecp5's options.
-    goal_mhz : int
+    goal_mhz : float
         The frequency that place and route is asked for.
     router : str
         nextpnr's ``router1`` or ``router2``. The first finds faster wires; the second ends sooner
@@ -47,7 +50,7 @@ class Target:
     device: str
     package: str
     speed: str
-    goal_mhz: int
+    goal_mhz: float
     router: str = "router1"
     timing_weight: int | None = 10
 
@@ -58,7 +61,7 @@ class Target:
             f"--{self.device}",
             *("--package", self.package),
             *("--speed", self.speed),
-            *("--freq", str(self.goal_mhz)),
+            *("--freq", f"{self.goal_mhz:g}"),
             *ways(self.router, self.timing_weight),
             "--timing-allow-fail",
             "--lpf-allow-unconstrained",
@@ -74,6 +77,17 @@ def ways(router: str, timing_weight: int | None) -> tuple[str, ...]:
     return (*routed, *weight)
 
 
+def settle(netlist: Path, settled: Path) -> None:
+    """Write yosys' netlist with `ROUTER2_SETTINGS`, which nextpnr reads from the top module."""
+    design = json.loads(netlist.read_text())
+    (top,) = (made for made in design["modules"].values() if "top" in made["attributes"])
+    top["settings"] = ROUTER2_SETTINGS
+    settled.write_text(json.dumps(design))
+
+
+#: nextpnr's settings that have no option. router2 counts a wire that several nets want at more each
+#: round. By its own 0.5 and then 2 a round, it goes long ways late, which meet others' wires again.
+ROUTER2_SETTINGS = {"router2/initCurrCongWeight": "2.5", "router2/currCongWeightMult": "0.5"}
 #: yosys' options for large designs: its own mapper, abc9, takes long, and fails on a core.
 QUICK_MAPPING = "-noabc9 -abc2"
 ECP5_85 = Target("LFE5UM5G-85F-8BG756", "um5g-85k", "CABGA756", "8", 200)

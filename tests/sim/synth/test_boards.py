@@ -47,17 +47,6 @@ def test_clocks_have_the_names_of_their_domains(tmp_path: Path) -> None:
     assert clocks == {"clk": Clock(71.23, 62.5), "gmii": Clock(125.0, 125.0)}
 
 
-def test_a_netlist_gets_settings_and_stays_as_it_is(tmp_path: Path) -> None:
-    """nextpnr reads them from the module that it places."""
-    made = {"creator": "yosys", "modules": {"top": {"cells": {"a": 1}}, "LUT4": {"cells": {}}}}
-    (tmp_path / "top.json").write_text(json.dumps(made))
-    bitstream._settle(tmp_path / "top.json", tmp_path / "settled.json")
-    settled = json.loads((tmp_path / "settled.json").read_text())
-    weights = settled["modules"]["top"].pop("settings")
-    assert weights == {"router2/initCurrCongWeight": "2.5", "router2/currCongWeightMult": "0.5"}
-    assert settled == made
-
-
 def test_a_clock_that_is_too_slow_is_refused(tmp_path: Path) -> None:
     fast, slow = Clock(130.0, 125.0), Clock(124.99, 125.0)
     built(tmp_path, sync=fast, gmii=fast).check()

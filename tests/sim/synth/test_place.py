@@ -1,6 +1,8 @@
 """A seed: its time is limited, and its result is kept."""
 
+import json
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,3 +47,29 @@ def test_with_more_time_it_may_have_an_end_which_is_kept(
     assert placed == Placed(4, 101.5, {"DP16KD": 3}, [])
     assert place(netlist, ECP5_85, 4, 0.1) == placed
     assert runs.read_text().count("run") == 2
+
+
+def test_router2_has_settings_in_a_netlist_that_goes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """nextpnr reads them from the module that it places."""
+    modules = {
+        "top": {"attributes": {"top": "1"}, "cells": {"a": 1}},
+        "LUT4": {"attributes": {}, "cells": {}},
+    }
+    made = {"creator": "yosys", "modules": modules}
+    (tmp_path / "netlist.json").write_text(json.dumps(made))
+    keep = f"""while [ "$1" != --json ]; do shift; done; cp "$2" seen
+    echo '{_REPORT}' > report-1.json"""
+    router(tmp_path, monkeypatch, keep)
+    placed = place(Netlist(tmp_path, "abc", {}), replace(ECP5_85, router="router2"), 1, 60.0)
+    assert placed.fmax_mhz == 101.5
+    seen = json.loads((tmp_path / "seen").read_text())
+    weights = seen["modules"]["top"].pop("settings")
+    assert weights == {"router2/initCurrCongWeight": "2.5", "router2/currCongWeightMult": "0.5"}
+    assert seen == made
+    assert sorted(path.name for path in tmp_path.glob("*.json")) == [
+        "netlist.json",
+        "report-1.json",
+        next(tmp_path.glob("seed1-*.json")).name,
+    ]
