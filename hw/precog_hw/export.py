@@ -57,7 +57,6 @@ The first field of a structure stands in the lowest bits of its port.
 """
 
 from functools import lru_cache
-from pathlib import Path
 
 from amaranth.back import verilog
 from amaranth.hdl import Value
@@ -82,7 +81,6 @@ __all__ = [
     "packet_block",
     "packet_verilog",
     "port_map",
-    "write",
 ]
 
 MAX_SLOTS = 1 << 16  # more than any table of queue pairs that a memory of ours holds
@@ -207,10 +205,3 @@ def packet_block(block: str, width: int, slots: int, *, tick_ps: int = 1000) -> 
     if block == "pace-wire":
         return Wire(StoreConfig(qps=slots, width=width))
     return (CpsTx if block == "cps-tx" else CpsRx)(width, slots)
-
-
-def write(text: str, path: Path) -> Path:
-    """Write Verilog to `path`, whose folder is made; returns it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from precog_fleet.runner import Here, Pool, RayRunner, Runner, Task
+from precog_models.durable import write_durably
 from precog_net.job import Job, Outcome, check, execute
 from precog_sim.network import MOST_THREADS, check_threads
 
@@ -114,9 +115,9 @@ def _write(path: Path, job: Job, outcome: Outcome) -> None:
     table = pa.table(outcome.flows)
     counts = json.dumps({"job": asdict(job), "counts": outcome.counts}).encode()
     table = table.replace_schema_metadata({_COUNTS: counts})
-    partial = path.with_suffix(f".{os.getpid()}.part")
-    pq.write_table(table, partial, compression="zstd")
-    partial.replace(path)
+    packed = pa.BufferOutputStream()
+    pq.write_table(table, packed, compression="zstd")
+    write_durably(path, packed.getvalue().to_pybytes())
 
 
 def _read(path: Path) -> Outcome | None:

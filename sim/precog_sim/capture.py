@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from dpkt import pcap, pcapng
 
+from precog_models.durable import write_durably
 from precog_models.limits import brief
 
 __all__ = ["CutOff", "Frame", "read", "suffix_of", "write"]
@@ -76,14 +77,15 @@ def write(path: Path | str, frames: Iterable[Frame]) -> int:
     ValueError
         `suffix_of` refuses the name.
     """
-    suffix = suffix_of(path)
-    count = 0
-    with Path(path).open("wb") as file:
-        file.write(_pcap_head() if suffix == ".pcap" else _pcapng_head())
-        for frame in frames:
-            file.write(_pcap_packet(frame) if suffix == ".pcap" else _pcapng_packet(frame))
-            count += 1
-    return count
+    plain = suffix_of(path) == ".pcap"
+    packets = [_pcap_packet(frame) if plain else _pcapng_packet(frame) for frame in frames]
+    data = b"".join([_pcap_head() if plain else _pcapng_head(), *packets])
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        target.write_bytes(data)  # a pipe
+    else:
+        write_durably(target, data)
+    return len(packets)
 
 
 def suffix_of(path: Path | str) -> str:

@@ -102,7 +102,11 @@ def make_token(path: Path) -> None:
         The file is there, or cannot be written.
     """
     path.touch(mode=0o600, exist_ok=False)
-    path.write_text(secrets.token_hex(32) + "\n")
+    try:
+        path.write_text(secrets.token_hex(32) + "\n")
+    except OSError as error:
+        path.unlink()
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _tag(token: bytes, direction: bytes, sealed: bytes) -> bytes:

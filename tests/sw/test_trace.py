@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.command_line import Ran, ran
+from tests.short_disk import short_disk
 
 from precog_host.device import Device
 from precog_host.driver.trace import TraceDriver
@@ -240,6 +241,11 @@ def test_command(
     assert status
     assert "/dev/full: No space left on device" in err
     assert "20 wait" in run("show")[1]
+    before = lines.stat().st_size
+    with short_disk(before + before // 3 * 2 - 5):
+        status, _, err = run("read", "-o", str(lines))
+    assert (status, f"{lines}: No space left on device" in err) == (2, True)
+    assert [json.loads(line)["qp"] for line in lines.read_text().splitlines()] == [1] * 4
     for arguments, message in (
         (("read", "--limit", "-1"), "limit must be 0 or more, not -1"),
         (("set", "--kind", "some"), "one of decision, receiver, forecast, program, not 'some'"),

@@ -1,5 +1,6 @@
 """A file of records: some of their fields as arrays, the others as JSON, in one ``.npz``."""
 
+import io
 import json
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..durable import write_durably
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -42,8 +45,9 @@ def save_records(
         for name, kind in columns.items():
             arrays[f"{name}_{i}"] = getattr(record, name).astype(kind)
     text = np.frombuffer(json.dumps(others).encode(), dtype=np.uint8)
-    with Path(path).open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **{heads: text}, **arrays)
+    packed = io.BytesIO()
+    np.savez_compressed(packed, allow_pickle=False, **{heads: text}, **arrays)
+    write_durably(path, packed.getvalue())
 
 
 def load_records(

@@ -84,7 +84,7 @@ def export(
         _dissector(output, shim_port, json_)
         return
     refuse_ignored(context, "shim_port", why="without --wireshark")
-    from precog_hw.export import packet_verilog, write
+    from precog_hw.export import packet_verilog
 
     if target not in _TARGETS:
         raise ValueError(f"target must be one of {', '.join(_TARGETS)}, not {target!r}")
@@ -119,9 +119,9 @@ def export(
         bits = width[0] if width else _WIDTH
         text = packet_verilog(block, bits, slots, name=name, tick_ps=tick_ps)
         config = {"width": bits, "slots": slots}
-    path = write(text, output)
-    data = {"path": str(path), "bytes": path.stat().st_size, "block": block, "config": config}
-    emit(data, lambda: typer.echo(f"{path}: {data['bytes']} bytes"), json_)
+    _write(text, output)
+    data = {"path": str(output), "bytes": len(text.encode()), "block": block, "config": config}
+    emit(data, lambda: typer.echo(f"{output}: {data['bytes']} bytes"), json_)
 
 
 def _checked(
@@ -165,7 +165,7 @@ def _dissector(output: Path | None, port: int, json_: bool) -> None:
         return
     if output.is_dir():
         raise ValueError(f"output must be a file, {output} is a folder")
-    output.write_text(text)
+    _write(text, output)
     data = {"path": str(output), "bytes": len(text.encode()), "shim_port": port}
     emit(data, lambda: typer.echo(f"{output}: {data['bytes']} bytes"), json_)
 
@@ -205,7 +205,6 @@ def _corundum(
     """The application block's files."""
     from precog_hw.corundum.export import app_files
     from precog_hw.corundum.interface import APP_ID
-    from precog_hw.export import write
 
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"output must be a folder with --target corundum, {folder} is a file")
@@ -213,7 +212,9 @@ def _corundum(
     widths = widths or [config.width or _WIDTH]
     number = APP_ID if app_id is None else _number("app_id", app_id)
     texts = app_files(config, widths, nics=ports, tick_ps=tick_ps, app_id=number)
-    files = {str(write(text, folder / name)): len(text.encode()) for name, text in texts.items()}
+    for name, text in texts.items():
+        _write(text, folder / name)
+    files = {str(folder / name): len(text.encode()) for name, text in texts.items()}
     data = {
         **{"path": str(folder), "files": files, "target": "corundum", "widths": widths},
         **{"ports": ports, "app_id": number, "tick_ps": tick_ps},
@@ -221,6 +222,14 @@ def _corundum(
     }
     lines = "\n".join(f"{path}: {size} bytes" for path, size in files.items())
     emit(data, lambda: typer.echo(lines), json_)
+
+
+def _write(text: str, path: Path) -> None:
+    """Write a file whole or not at all, in a folder that is made."""
+    from precog_models.durable import write_durably
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(path, text.encode())
 
 
 def _number(name: str, text: str) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from precog_models.durable import write_durably
 from precog_sim.report.codec import decode, encode
 
 __all__ = [
@@ -451,5 +452,5 @@ class DemoResult:
     def save(self, directory: Path) -> Path:
         """Write ``result.json`` into `directory` and return its path."""
         path = directory / RESULT_FILE
-        path.write_text(self.to_json(), encoding="utf-8")
+        write_durably(path, self.to_json().encode())
         return path

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from precog_models.durable import write_durably
 from precog_sim.report.figures.fleet import draw_fleet, role_of
 from precog_sim.report.fleet import MARKS, Fleet
 from precog_sim.report.templates import rendered
@@ -38,5 +39,5 @@ def render_fleet(path: Path) -> Path:
         "source": path.name,
     }
     page = path.with_name(FLEET_FILE)
-    page.write_text(rendered(TEMPLATE_FILE, context), encoding="utf-8")
+    write_durably(page, rendered(TEMPLATE_FILE, context).encode())
     return page

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from precog_models.durable import write_durably
 from precog_sim.report import ns3, thesis
 from precog_sim.report.card import model_card
 from precog_sim.report.data import RESULT_FILE, DemoResult, Row
@@ -60,7 +61,7 @@ def render(result_dir: Path) -> Path:
     pictures = draw_all(result, series) | draw_studies(studies)
     page = compose(result, series, pictures, studies)
     path = result_dir / REPORT_FILE
-    path.write_text(page, encoding="utf-8")
+    write_durably(path, page.encode())
     return path
 
 

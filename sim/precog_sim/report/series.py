@@ -1,11 +1,14 @@
 """The curves of the report: arrays in ``series.npz``, in the folder of ``result.json``."""
 
+import io
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from precog_models.durable import write_durably
 
 __all__ = ["CDF_P", "SERIES_FILE", "Prediction", "Run", "Series", "Side", "Training", "quantiles"]
 
@@ -138,7 +141,9 @@ class Series:
         for name, curve in self.cdf.items():
             arrays[f"cdf.{name}"] = np.asarray(curve, np.float32)
         path = directory / SERIES_FILE
-        np.savez_compressed(path, **arrays)  # type: ignore[arg-type]  # the stub's own keywords
+        packed = io.BytesIO()
+        np.savez_compressed(packed, **arrays)  # type: ignore[arg-type]  # the stub's own keywords
+        write_durably(path, packed.getvalue())
         return path
 
     @classmethod

@@ -26,7 +26,7 @@ def demo(
 ) -> None:
     """Run agents on simulated traffic: telemetry, training, rollout, drift, a bad release, lies."""
     with needs("fleet,train,sim"):
-        from precog_models.durable import check_target
+        from precog_models.durable import check_target, write_durably
 
         from ..demo.script import Demo
         from ..demo.traffic import simulator
@@ -50,7 +50,8 @@ def demo(
         made = Demo(place, simulator(), closed_loop(), agents=agents, seed=seed, say=say)
         found = made.run()
     if out is not None:
-        out.write_text(json.dumps(found, indent=1, sort_keys=True, allow_nan=False) + "\n")
+        text = json.dumps(found, indent=1, sort_keys=True, allow_nan=False) + "\n"
+        write_durably(out, text.encode())
     emit(found, lambda: _show(found), json_)
     if found["failed"]:
         raise FleetError(f"demo did not hold: {'; '.join(found['failed'])}")

@@ -160,6 +160,8 @@ def _picture(app: "MonitorApp", sampler: "Sampler", path: Path) -> None:
     """The view, drawn without a terminal after enough snapshots."""
     import asyncio
 
+    from precog_models.durable import write_durably
+
     for _ in range(_SHOT_ROUNDS):
         sampler.take()
 
@@ -174,4 +176,4 @@ def _picture(app: "MonitorApp", sampler: "Sampler", path: Path) -> None:
                     break
             return drawn
 
-    path.write_text(asyncio.run(draw()))
+    write_durably(path, asyncio.run(draw()).encode())

@@ -3,7 +3,7 @@
 import errno
 import json
 import os
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -107,7 +107,10 @@ def _append(file: FileIO, row: dict[str, Any]) -> None:
     """
     line = (json.dumps(row, sort_keys=True) + "\n").encode()
     try:
-        if file.write(line) < len(line):
+        taken = file.write(line)
+        if taken < len(line):
+            with suppress(OSError):  # a pipe keeps the part of a line
+                file.truncate(os.fstat(file.fileno()).st_size - taken)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(file.name)) from error
