@@ -164,7 +164,8 @@ def _file(path: Path) -> ModuleType | Path:
 
 def _on_cards(module: ModuleType) -> bool:
     """Whether a law is in the cards' language."""
-    rows = (*getattr(module, "PARAMETERS", ()), *getattr(module, "STATE", ()))
+    tables = [getattr(module, name, ()) for name in ("PARAMETERS", "STATE")]
+    rows = [row for table in tables if isinstance(table, tuple | list) for row in table]
     return any(isinstance(row, Parameter | Field) for row in rows)
 
 

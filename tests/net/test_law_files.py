@@ -43,3 +43,9 @@ def test_a_neighbour_that_changes_makes_results_void() -> None:
     assert law_sources("copied.py") == before
     Path("library.py").write_text(Path("library.py").read_text() + "# changed\n")
     assert law_sources("copied.py") != before
+
+
+def test_declarations_that_are_no_rows_are_named() -> None:
+    Path("mine.py").write_text("PARAMETERS = 5\ndef on_ack(p, s, e): return e.rate\n")
+    with pytest.raises(ValueError, match="mine PARAMETERS must be a tuple of rows"):
+        law("mine.py")

@@ -23,7 +23,8 @@ of 1 ns have them.
 Cost of an event: one call through a pointer, about 4 ns, and the law itself.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from types import FunctionType, ModuleType
@@ -31,11 +32,19 @@ from typing import Any
 
 import numpy as np
 from numba import from_dtype, types
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numpy.typing import NDArray
 
 from precog_models import jit
 from precog_models.rate.reference.hpcc import HOPS
+from precog_sim.network.program_checks import (
+    checked_presets,
+    checked_settings,
+    fields,
+    reason,
+    refuse_draws,
+    rows,
+)
 
 __all__ = [
     "EVENT",
@@ -116,7 +125,6 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "BIT_RATES": (False, "rates of the program are in bit/s"),
 }
 
-_FORMATS = {"float": "f8", "int": "i8"}
 _ENTRY = """
 def entry_{name}(p, s, e{t}):
     {result} = {name}(p, s, e{t})
@@ -183,6 +191,10 @@ class Program:
             raise ValueError(f"law {self.name} parameter must be one of {known}, not {unknown[0]}")
         record = np.zeros(1, self.parameters)
         for name, value in self.made(chosen).items():
+            if not np.issubdtype(np.asarray(value).dtype, np.number):
+                raise ValueError(
+                    f"law {self.name} parameter {name} must be a number, not {value!r}"
+                )
             whole = self.parameters[name].base.kind == "i"
             if not np.all(np.isfinite(value)) or (whole and np.any(np.trunc(value) != value)):
                 kind = "a whole number" if whole else "a finite number"
@@ -203,13 +215,13 @@ def program(module: ModuleType) -> Program:
     name = module.__name__.rpartition(".")[2]
     space = dict(vars(module))
     settings = {key: space.get(key, default) for key, (default, _) in SETTINGS.items()}
-    if settings["TELEMETRY"] not in ("", "int", "pint"):
-        given = settings["TELEMETRY"]
-        raise ValueError(f"law {name} TELEMETRY must be int, pint or '', not {given!r}")
-    rows = _rows(name, "PARAMETERS", space.get("PARAMETERS", ()), 5)
-    parameters = _fields(name, "PARAMETERS", [row[:2] + row[5:] for row in rows])
-    states = _rows(name, "STATE", space.get("STATE", ()), 3)
-    state = _fields(name, "STATE", [row[:2] + row[3:] for row in states])
+    checked_settings(name, settings)
+    given = rows(name, "PARAMETERS", space.get("PARAMETERS", ()), 5)
+    parameters = fields(name, "PARAMETERS", [row[:2] + row[5:] for row in given])
+    states = rows(name, "STATE", space.get("STATE", ()), 3)
+    state = fields(name, "STATE", [row[:2] + row[3:] for row in states])
+    defaults = {row[0]: row[3] for row in given}
+    presets = checked_presets(name, space.get("PRESETS", {}), defaults)
     told = ("on_ack", "on_sample") if settings["TELEMETRY"] else ()
     events = _functions(name, module, space, told)
     result = "e.rate, e.window" if settings["WINDOWED"] else "e.rate"
@@ -218,38 +230,19 @@ def program(module: ModuleType) -> Program:
         t = ", t" if event in told else ""
         text = _ENTRY.format(name=event, result=result, t=t)
         records = [parameters, state, EVENT, TELEMETRY][: 4 if t else 3]
+        if not _own(space):  # kept code of Precog's laws needs no compiler
+            _check_answer(name, event, space[event], records, windowed=settings["WINDOWED"])
         code[event] = native(name, event, text, space, space.get("__file__"), records)
-    presets = {key: values for key, (_, values) in space.get("PRESETS", {}).items()}
     return Program(
         name,
         state,
         parameters,
-        {row[0]: row[3] for row in rows},
+        defaults,
         presets,
         settings,
         {event: int(one.address) for event, one in code.items()},
         tuple(code.values()),
     )
-
-
-def _rows(name: str, what: str, rows: Any, least: int) -> tuple[tuple[Any, ...], ...]:
-    """The rows of a table of a program, checked for their form; a shape may stand behind."""
-    form = "(name, format, unit, default, meaning)" if least == 5 else "(name, format, meaning)"
-    for row in rows:
-        right = isinstance(row, tuple) and least <= len(row) <= least + 1
-        if not right or row[1] not in _FORMATS:
-            known = " or ".join(_FORMATS)
-            raise ValueError(f"law {name} {what} must have rows {form} with {known}, not {row!r}")
-    return tuple(rows)
-
-
-def _fields(name: str, what: str, rows: list[tuple[Any, ...]]) -> np.dtype[Any]:
-    """The record type of a table; one without rows has a field that is not read."""
-    names = [row[0] for row in rows]
-    twice = sorted({one for one in names if names.count(one) > 1})
-    if twice:
-        raise ValueError(f"law {name} {what} must have {twice[0]} once: give it another name")
-    return np.dtype([(row[0], _FORMATS[row[1]], *row[2:]) for row in rows or [("_", "int")]])
 
 
 def _functions(
@@ -272,6 +265,7 @@ def _functions(
     if not set(events) - {"on_start"}:
         raise ValueError(f"law {name} must have a function such as on_ack(p, s, e)")
     for key, function in own.items():
+        refuse_draws(name, function, space)
         # With other globals: the module itself stays as it is, to be called as Python.
         made = FunctionType(function.__code__, space, key, function.__defaults__)
         space[key] = jit.njit(made, kept=False, error_model="numpy", _nrt=False)
@@ -296,18 +290,43 @@ def native(
         It cannot be compiled; the message says why.
     """
     exec(compile(text, file or f"{name}.py", "exec"), space)
-    own = str(space["__name__"]).startswith("precog_")
     signature = types.void(*(from_dtype(record) for record in records))
-    try:
-        return jit.cfunc(signature, kept=own, error_model="numpy", _nrt=False)(
+    with _refusals(name, event):
+        return jit.cfunc(signature, kept=_own(space), error_model="numpy", _nrt=False)(
             space[f"entry_{event}"]
         )
+
+
+def _own(space: Mapping[str, Any]) -> bool:
+    """Whether a law is Precog's."""
+    return str(space["__name__"]).startswith("precog_")
+
+
+def _check_answer(
+    name: str, event: str, function: Any, records: list[np.dtype[Any]], *, windowed: bool
+) -> None:
+    """Refuse a function that does not answer with the rate, or with the rate and the window."""
+    with _refusals(name, event):
+        function.compile(tuple(from_dtype(record) for record in records))
+    kind = function.nopython_signatures[-1].return_type
+    kinds = tuple(kind) if windowed and isinstance(kind, types.BaseTuple) else (kind,)
+    if len(kinds) != 1 + windowed or not all(isinstance(one, types.Number) for one in kinds):
+        wanted = "rate, window" if windowed else "the rate alone"
+        raise ValueError(
+            f"law {name}: {event} must return {wanted} on every path, with WINDOWED = {windowed}, "
+            f"not {kind}"
+        )
+
+
+@contextmanager
+def _refusals(name: str, event: str) -> Iterator[None]:
+    """Errors of numba as errors of the law."""
+    try:
+        yield
     except KeyError as error:
         raise ValueError(
             f"law {name}: {event} cannot be compiled: {error.args[0]} must be a name of STATE, of "
             "PARAMETERS or of the event"
         ) from error
-    except (NumbaError, TypeError, ValueError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        told = "; ".join(line for line in lines if not line.startswith("Failed in"))[:600]
-        raise ValueError(f"law {name}: {event} cannot be compiled: {told}") from error
+    except (NumbaError, UnsupportedBytecodeError, TypeError, ValueError) as error:
+        raise ValueError(f"law {name}: {event} cannot be compiled: {reason(error)}") from error

@@ -82,6 +82,49 @@ def on_sample(p, s, e):
         ("PARAMETERS = (('x', 'int'),)\ndef on_ack(p, s, e): pass", "must have rows .*default"),
         ("def on_ack(p, s, e): return s.x", "on_ack cannot be compiled"),
         ("def on_ack(p, s, e): return e.rt", "on_ack cannot be compiled"),
+        ("PARAMETERS = 5\ndef on_ack(p, s, e): return 1.0", "PARAMETERS must be a tuple of rows"),
+        ("STATE = ((5, 'int', ''),)\ndef on_ack(p, s, e): return 1.0", "STATE must have rows"),
+        ("STATE = (('x', [], ''),)\ndef on_ack(p, s, e): return 1.0", "STATE must have rows"),
+        (
+            "STATE = (('x', 'int', '', -3),)\ndef on_ack(p, s, e): return 1.0",
+            "STATE must have shapes of arrays",
+        ),
+        ("WINDOWED = 'no'\ndef on_ack(p, s, e): return 1.0", "WINDOWED must be True or False"),
+        (
+            "HEADER = -48\ndef on_ack(p, s, e): return 1.0",
+            r"HEADER must be a whole number in 1\.\.",
+        ),
+        ("CNP_US = float('nan')\ndef on_ack(p, s, e): return 1.0", "CNP_US must be a number in 0"),
+        ("MARKING_BDP = (5, 1, 2)\ndef on_ack(p, s, e): return 1.0", "MARKING_BDP must be None or"),
+        ("PRESETS = 5\ndef on_ack(p, s, e): return 1.0", "PRESETS must be a dict, not 5"),
+        ("PRESETS = {'x': 5}\ndef on_ack(p, s, e): return 1.0", "preset x must be .citation, "),
+        (
+            "PRESETS = {'x': ('here', {'q': 1})}\ndef on_ack(p, s, e): return 1.0",
+            "preset x must be .* with names of PARAMETERS, not",
+        ),
+        (
+            "def on_ack(p, s, e): s = 1",
+            "on_ack must return the rate alone on every path.* not none",
+        ),
+        ("def on_ack(p, s, e): return 1.0, 2.0", "on_ack must return the rate alone"),
+        ("WINDOWED = True\ndef on_ack(p, s, e): return 1.0", "on_ack must return rate, window"),
+        (
+            "def on_ack(p, s, e): return sum([1.0])",
+            r"cannot be compiled: No implementation of function .*float64.* \(line 1\)$",
+        ),
+        ("def on_ack(p, s, e):\n global X\n X = 1\n return 1.0", "cannot be compiled: Use of"),
+        (
+            "import random\ndef on_ack(p, s, e): return random.random()",
+            "on_ack must draw no random numbers, as random does",
+        ),
+        (
+            "from random import random\ndef on_ack(p, s, e): return random()",
+            "on_ack must draw no random numbers, as random does",
+        ),
+        (
+            "import numpy as np\ndef on_ack(p, s, e): return np.random.random()",
+            "on_ack must draw no random numbers, as np does",
+        ),
         ("TELEMETRY = 'all'\ndef on_ack(p, s, e, t): pass", "TELEMETRY must be int, pint or"),
     ],
 )
@@ -96,6 +139,7 @@ def test_what_is_no_law_is_refused(text: str, message: str) -> None:
         ({"preset": "gentle"}, "aimd preset must be one of eager, not 'gentle'"),
         ({"values": {"stop": 1.0}}, "aimd parameter must be one of target_us, step, not stop"),
         ({"values": {"step": float("nan")}}, "parameter step must be a finite number"),
+        ({"values": {"step": "far"}}, "parameter step must be a number, not 'far'"),
         ({"window": "bdp"}, "window must be the program's own"),
     ],
 )
