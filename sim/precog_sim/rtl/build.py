@@ -14,6 +14,7 @@ done to its text, for speed and with no change of meaning (a test compares both 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 
@@ -123,6 +124,7 @@ def verilog_library(
     )
 
 
+@lru_cache(maxsize=8)  # half a second, each time a device is opened
 def prepared(verilog: str, top: str = TOP) -> str:
     """The text with its reset tied low, its sign extensions as replications and its clocks gated.
 
