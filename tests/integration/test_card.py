@@ -35,6 +35,8 @@ WIDTHS = [
     pytest.param(width, marks=pytest.mark.xdist_group(f"card-{width}"))
     for width in (8, 64, 128, 256, 512)
 ]
+#: The library of 64 bits is that of `test_senders`, whose counts say nothing here.
+SENDERS = 64
 COUNTS = {8: 30, 64: 400, 128: 150, 256: 150, 512: 150}  # packets of one run
 
 
@@ -54,7 +56,7 @@ def cards(
     relaxed: bool = False,
 ) -> tuple[CardPair, CardPair]:
     """The cards of hosts A and B with their connections, IPv4 and IPv6."""
-    made = []
+    config, made = replace(config, senders=width == SENDERS and not relaxed), []
     for n, (own, peer) in enumerate(((A_QP, B_QP), (B_QP, A_QP))):
         pair = CardPair.build(width, SLOTS, config, seed + n, relaxed=relaxed)
         four, six = ((B_ADDRESS, B6_ADDRESS), (A_ADDRESS, A6_ADDRESS))[n]
@@ -324,7 +326,7 @@ def test_round_trips(seed: int) -> None:
 @pytest.mark.parametrize("size", [0, 1024])
 def test_line_rate(width: int, size: int) -> None:
     """Back to back: a beat in every cycle, in and out, but for the beats that insertion adds."""
-    card = RtlCard(width, SLOTS, CardConfig())
+    card = RtlCard(width, SLOTS, CardConfig(senders=width == SENDERS))
     card.add(SLOT4, B_ADDRESS, B_QP, A_QP)
     card.row(SLOT4, Mode.S, 50)
     frame = packet(bytes(size), opcode=0x01)
@@ -385,7 +387,7 @@ _WAITS = {64: (51, 54, 43), 512: (43, 47, 31)}
 @pytest.mark.parametrize("width", [WIDTHS[1], WIDTHS[4]])
 def test_what_may_act_waits_for_its_icrc_and_data_does_not(width: int) -> None:
     """The record of a packet waits, not the packet; see `docs/guide/datapath.md`."""
-    config = CardConfig()
+    config = CardConfig(senders=width == SENDERS)
     peer = Card(SLOTS, config)
     peer.add(SLOT4, A_ADDRESS, A_QP, B_QP, score=50)
     card = RtlCard(width, SLOTS, config)

@@ -68,7 +68,8 @@ def test_a_mark_between_two_cards_is_heard_by_the_law(seed: int) -> None:
     """RTL = golden, each frame and decision; only a queue that marks slows the law down."""
     runs = []
     for echoes, marks in ((True, True), (True, False), (False, True)):
-        b = CardPair.build(64, SLOTS, CardConfig(CpsConfig(echo_enabled=echoes)), seed)
+        config = CardConfig(CpsConfig(echo_enabled=echoes), senders=True)
+        b = CardPair.build(64, SLOTS, config, seed)
         b.add(SLOT, A_ADDRESS, A_QP + SLOT, B_QP + SLOT)
         with open_pair(CONFIG) as pair:
             runs.append(converse(pair, b, marks=marks))

@@ -71,7 +71,7 @@ def _end(*pairs: CardPair) -> None:
         assert not pair.differences, "\n".join(pair.differences[:5])
 
 
-@pytest.mark.xdist_group("senders-64")
+@pytest.mark.xdist_group("card-64")
 @pytest.mark.parametrize("relaxed", [False, True])
 def test_every_sender_hears_of_an_incast(relaxed: bool, seed: int, volume: int) -> None:
     """Each queue pair's first packet of data; ACKs say 1, 2, 2, 3..; two epochs later all is over.
@@ -99,7 +99,7 @@ def test_every_sender_hears_of_an_incast(relaxed: bool, seed: int, volume: int) 
     _end(a, b)
 
 
-@pytest.mark.xdist_group("senders-64")
+@pytest.mark.xdist_group("card-64")
 def test_what_may_not_act_says_nothing(seed: int) -> None:
     """A wrong CRC, a wrong ICRC, a QP that is off, a strange peer or one that is not enabled, a PSN
     that is not in flight, a reserved syndrome, an old ACK again: no level is heard, none of them is
@@ -137,7 +137,7 @@ def test_what_may_not_act_says_nothing(seed: int) -> None:
     _end(a, b)
 
 
-@pytest.mark.xdist_group("senders-64")
+@pytest.mark.xdist_group("card-64")
 def test_short_messages_do_not_count(seed: int) -> None:
     a, b = _cards(64, seed)
     t = 1 << 20
@@ -161,7 +161,7 @@ def test_short_messages_do_not_count(seed: int) -> None:
     _end(a, b)
 
 
-@pytest.mark.xdist_group("senders-64")
+@pytest.mark.xdist_group("card-64")
 def test_a_sender_with_many_flows_of_its_own_heeds_no_level(seed: int) -> None:
     """Eight queue pairs send to B. A heeds that while four of them are its own, and not with five.
 
@@ -190,7 +190,7 @@ def test_a_sender_with_many_flows_of_its_own_heeds_no_level(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "width", [pytest.param(w, marks=pytest.mark.xdist_group(f"senders-{w}")) for w in (64, 512)]
+    "width", [pytest.param(w, marks=pytest.mark.xdist_group(f"card-{w}")) for w in (64, 512)]
 )
 def test_any_packets(width: int, seed: int, volume: int) -> None:
     """Random streams, mutated on the way; registers, enables and resets change; time jumps."""
