@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from precog_fleet.practice import Practice
 from precog_host.device import Device
@@ -10,8 +11,9 @@ from precog_spec.config import OPTIONS, PRESETS
 
 __all__ = ["EMULATED", "SIMULATED", "opened", "traffic"]
 
-SIMULATED = "sim:fleet"
-_FLEET = PRESETS["fleet"]
+#: What agents need, and the law engine of `test_queue_models`, so that both share one library.
+SIMULATED = "sim:fleet,law_cores=1"
+_FLEET = replace(PRESETS["fleet"], law_cores=1)
 EMULATED = "emu:" + ",".join(f"{name}={int(getattr(_FLEET, name))}" for name in OPTIONS)
 
 

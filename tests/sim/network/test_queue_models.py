@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.hw.packet.bench import run as simulate
+from tests.integration.traced_cards import EMULATED, SIMULATED
 
 from precog_host.device import Device
 from precog_hw.rate.receiver import Receiver
@@ -21,7 +22,6 @@ from precog_spec.contract import DECISION_FIELDS, FORECAST_FIELDS, PROBABILITY, 
 from precog_spec.law_fields import NO_SCORE, SCORE_BITS, ScoreCommand
 from precog_spec.receiver_fields import RECEIVER_EVENT, RECEIVER_RESULT, Act, Band, ReceiverKind
 
-_SIZES = "lanes=16,columns=1,qps=8,sets=4,forecast=1,profile=1,law_cores=1"
 _KEPT = Record(packets=False, log=True, queues=True, scores=True)
 _NAMES = [name for name, _ in (*SAMPLE_FIELDS, *DECISION_FIELDS)]
 _FLAGS = _NAMES.index("flags")
@@ -54,13 +54,13 @@ def _setup(law: str, source: str = "queue", **options: Any) -> LoopSetup:
     )
 
 
-def _run(setup: LoopSetup, scenario: Scenario, uri: str = f"emu:{_SIZES}", seed: int = 0) -> Result:
+def _run(setup: LoopSetup, scenario: Scenario, uri: str = EMULATED, seed: int = 0) -> Result:
     with Device.open(uri) as device:
         return run_in_loop(device, setup, scenario, seed=seed, record=_KEPT)
 
 
 @pytest.mark.cosim
-@pytest.mark.xdist_group("queues")
+@pytest.mark.xdist_group("traced")
 @pytest.mark.parametrize(
     ("law", "both_ways", "options"),
     [
@@ -79,9 +79,9 @@ def test_rtl_and_golden_decide_the_same(
     if tree and volume == 1:
         pytest.skip("one more NIC to be built: --volume 2")
     setup, scenario = _setup(law, **options), _scenario(both_ways=both_ways)
-    sizes = _SIZES + ",tree=1" * tree
+    uris = [uri + ",tree=1" * tree for uri in (EMULATED, SIMULATED)]
     for k in range(volume):
-        golden, rtl = (_run(setup, scenario, uri + sizes, seed + k) for uri in ("emu:", "sim:"))
+        golden, rtl = (_run(setup, scenario, uri, seed + k) for uri in uris)
         found = compare(golden, rtl)
         assert (found.mismatches, found.first) == (0, "")
         assert found.forecasts > 50
