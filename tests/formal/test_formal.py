@@ -120,9 +120,9 @@ def test_every_mutant_still_applies() -> None:
             assert module.__name__ == mutant.module
 
 
-def test_every_harness_elaborates() -> None:
-    """Those of the slow proofs, too: their changes of a block's text must still apply."""
-    waiting = [Fragment.get(proof.build(), None) for proof in PROOFS]
+def test_every_slow_harness_elaborates() -> None:
+    """Its changes of a block's text must still apply; those of quick proofs are translated."""
+    waiting = [Fragment.get(proof.build(), None) for proof in PROOFS if not proof.quick]
     while waiting:
         inner = waiting.pop().subfragments
         waiting += [Fragment.get(fragment, None) for fragment, *_ in inner]
