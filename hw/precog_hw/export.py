@@ -121,7 +121,6 @@ def port_map(component: wiring.Component) -> dict[str, tuple[Value, PortDirectio
     return ports
 
 
-@lru_cache(maxsize=8)
 def nic_verilog(config: NicConfig, *, name: str = "precog_nic", tick_ps: int = 1000) -> str:
     """Verilog text of the NIC; elaborating takes seconds, so a process does it once.
 
@@ -138,6 +137,12 @@ def nic_verilog(config: NicConfig, *, name: str = "precog_nic", tick_ps: int = 1
     ValueError
         `tick_ps` does not fit its register.
     """
+    return _nic_verilog(config, name, tick_ps)
+
+
+@lru_cache(maxsize=8)  # its keys are the same however `nic_verilog` was called
+def _nic_verilog(config: NicConfig, name: str, tick_ps: int) -> str:
+    """Text of `nic_verilog`."""
     nic_map(config, tick_ps=tick_ps)  # a component that refuses its arguments would warn instead
     nic = PrecogNic(config, tick_ps=tick_ps)
     if config.width:

@@ -48,6 +48,7 @@ def test_a_late_reset_has_a_register_before_it() -> None:
         late_reset(source, "other")
 
 
+@pytest.mark.xdist_group("tiny")
 def test_weight_memories_are_written_on_the_store_s_clock() -> None:
     verilog = nic_verilog(replace(PRESETS["tiny"], activity=True), name=TOP)
     text = prepared(verilog)
