@@ -1,6 +1,5 @@
 """The golden NIC's forecasts: two models side by side, heads that do not fit, scores, C call."""
 
-import ctypes
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from tests.models.predict.weights import random_weights
 from tests.models.test_nic import PRESET, RUNS, random_model
 
-from precog_models.nic import DROPPED, GoldenNic
+from precog_models.nic import GoldenNic
 from precog_models.predict.cps import rtt_position, score, scores, tails
 from precog_models.predict.lstm import LstmWeights, forward_stream
 from precog_models.predict.softmax import distributions
@@ -148,29 +147,6 @@ def test_what_psched_is_told(source: ScoreSource, seed: int) -> None:
             after = device.happen(EventKind.SCORE, QP, n, told)
             assert after is not None
             assert bool(after.flags >> Flag.SCORED & 1) == (told != NO_SCORE)
-
-
-def test_c_function(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    device, twin, model = nic(), nic(), queue_model(rng)
-    for one in (device, twin):
-        one.load_set(1, model)
-        one.map_slot(1, 1)
-    pointer = ctypes.POINTER(ctypes.c_int64)
-    call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, pointer, pointer)(
-        device.forecast_address
-    )
-    answer = np.zeros(len(FORECAST_FIELDS), dtype=np.int64)
-    for n, x in enumerate(profiles(rng, 20).tolist()):
-        profile = np.array([QP, n, *x], dtype=np.int64)
-        arrays = (a.ctypes.data_as(pointer) for a in (profile, answer))
-        assert call(device.handle, *arrays) == 0
-        want = twin.forecast(QP, n, x)
-        assert want is not None
-        assert answer.tolist() == list(want.values())
-    profile[0] = 77
-    arrays = (a.ctypes.data_as(pointer) for a in (profile, answer))
-    assert call(device.handle, *arrays) == DROPPED
 
 
 def test_names_are_checked() -> None:

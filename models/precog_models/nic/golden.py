@@ -17,7 +17,7 @@ from ..predict.forecast import FORECAST_SCORES
 from ..rate.engine.unit import EngineUnit, engine_size
 from ..rate.psched import PSCHED_STATE, psched_configure, psched_reset
 from ..rate.unit import QP_CONFIG
-from .compiled import ANSWER_SIZE, acknowledge_c, decide_c, forecast_c, happen_c
+from .compiled import acknowledge_c, decide_c, happen_c
 from .events import acknowledge, happen
 from .forecasts import forecast, take_score
 from .inference import model_at
@@ -140,11 +140,6 @@ class GoldenNic(NicModels):
         """Address of ``int64 acknowledge(void* block, int64* ack, int64* decision)``."""
         return int(acknowledge_c.address)
 
-    @property
-    def forecast_address(self) -> int:
-        """Address of ``int64 forecast(void* block, int64* profile, int64* answer)``."""
-        return int(forecast_c.address)
-
     def set_parameters(self, values: Mapping[str, int]) -> None:
         """Set some of `PARAMETERS`, as integers of their formats.
 
@@ -241,7 +236,7 @@ class GoldenNic(NicModels):
 
     def forecast(self, qp: int, t: int, x: Sequence[int]) -> dict[str, int] | None:
         """`contract.FORECAST_FIELDS` by name for one profile; None if it is dropped."""
-        answer = np.zeros(ANSWER_SIZE, dtype=np.int64)
+        answer = np.zeros(len(FORECAST_FIELDS), dtype=np.int64)
         if forecast(self.block, np.array([qp, t, *x], dtype=np.int64), answer) == DROPPED:
             return None
         return dict(zip((name for name, _ in FORECAST_FIELDS), answer.tolist(), strict=True))
