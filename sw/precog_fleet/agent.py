@@ -11,7 +11,6 @@ worker that fetches releases are given, so one process can run many agents. Noth
 comes from outside ends it: faults of devices, records, disk and repository are counted.
 """
 
-import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -74,6 +73,7 @@ class Agent:
         ``turns``, ``unsent``, ``unsaved``, ``unfit`` (models that a card did not take), ``drifts``.
     errors : dict of str to str
         The last of each kind.
+    shelf : Shelf
     speaker : Speaker
     following : Following
     ahead : Ahead
@@ -113,7 +113,7 @@ class Agent:
         self.following = Following(identity.name, store, source, submit, here)
         self._first = (SHIPPED, _NO_DIGEST, shipped)
         self.ahead = ahead or Ahead()
-        self._shelf = shelf
+        self.shelf = shelf
         self._due = Due()
         self._cadence = Cadence(self.timing, store, identity.name)
         self._destinations: set[str] = set()
@@ -204,10 +204,7 @@ class Agent:
             self.store.reconsider()
 
     def _save(self) -> None:
-        try:
-            self._shelf.keep(self.store)
-        except sqlite3.Error as error:
-            self.errors["store"] = str(error)
+        if not self.shelf.try_to_keep(self.store):
             self.counts["unsaved"] += 1
 
     # --- what is said ----------------------------------------------------------------------------
@@ -273,6 +270,7 @@ class Agent:
                     ("identity", self.speaker.twin),
                     ("record", self.speaker.error),
                     ("release", self.following.error),
+                    ("store", self.shelf.error),
                     ("telemetry", self.telemetry.error),
                 )
                 if text

@@ -189,6 +189,8 @@ class AgentProcess:
             self._watch.see(f"device {card.name}", card.error)
         if self.uplink.tried:
             self._watch.see("link", self.uplink.error)
+        self._watch.see("store of records", self.agent.shelf.error)
+        self._watch.see("telemetry", self.agent.telemetry.error)
         self._watch.see("identity", self.agent.speaker.twin, "")
         if not 0 <= now - self._status_at < _STATUS_MS:
             self._status_at = now

@@ -100,6 +100,9 @@ def check_role(member: Member, store: Store, role: str) -> None:
 def write_status(path: Path, status: dict[str, Any]) -> None:
     """For who looks at the folder; a lost one is no loss, so nothing is synced."""
     part = path.with_suffix(f".{os.getpid()}.part")
-    with suppress(OSError):
+    try:
         part.write_text(json.dumps(status, sort_keys=True))
         part.replace(path)
+    except OSError:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)

@@ -4,7 +4,6 @@ Reports of destinations are by far the most records. A router holds those that m
 ask for, and of all other kinds everything.
 """
 
-import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -112,18 +111,18 @@ class RouterProcess:
                 self.speaker.say(key, self.speaker.health(), now, self._cadence.life(key))
             self._watch.see("identity", self.speaker.twin, "")
             self._save()
+            self._watch.see("store of records", self._shelf.error)
             self.snapshot = self.status(now)
             write_status(self._path, self.snapshot)
 
     def _save(self) -> None:
         """A full disk ends nothing: peers hold the records, too."""
-        try:
-            self._shelf.keep(self.store)
-        except sqlite3.Error:
+        if not self._shelf.try_to_keep(self.store):
             self.mesh.counts["unsaved"] += 1
 
     def status(self, now: int) -> dict[str, Any]:
         """JSON data."""
+        errors = {"identity": self.speaker.twin, "store": self._shelf.error}
         return {
             "name": self.name,
             "role": "router",
@@ -133,7 +132,7 @@ class RouterProcess:
             "members": len(self.store.members),
             "peers": sorted(self.mesh.peers),
             "mesh": dict(self.mesh.counts),
-            "errors": {"identity": twin} if (twin := self.speaker.twin) else {},
+            "errors": {name: text for name, text in errors.items() if text},
             "outcomes": {str(o): n for o, n in sorted(self.store.outcomes.items())},
         }
 

@@ -1,5 +1,7 @@
 """A store on disk: SQLite, one transaction for a batch, on disk when `save` returns."""
 
+import errno
+import os
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,6 +34,13 @@ class Shelf:
     ------
     ValueError
         The file is not such a database.
+    OSError
+        The disk is full.
+
+    Attributes
+    ----------
+    error : str
+        Why the last `try_to_keep` could not write; empty if it did.
     """
 
     def __init__(self, path: Path) -> None:
@@ -42,7 +51,10 @@ class Shelf:
             self._db.executescript(_SCHEMA)
         except sqlite3.DatabaseError as error:
             self._db.close()
+            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
             raise ValueError(f"{path} must be a store of records, but: {error}") from error
+        self.error = ""
         self._next = self._limit = 0
 
     def rows(self) -> list[Row]:
@@ -59,6 +71,15 @@ class Shelf:
         """
         self.save(store.changed())
         store.saved()
+
+    def try_to_keep(self, store: Store) -> bool:
+        """As `keep`; False, and told in `error`, if it cannot be written."""
+        try:
+            self.keep(store)
+            self.error = ""
+        except sqlite3.Error as error:
+            self.error = str(error)
+        return not self.error
 
     def save(self, changes: Iterable[Row | tuple[str, str]]) -> None:
         """Write what `Store.changed` gave, all or nothing.

@@ -5,7 +5,6 @@ there, which that process executes.
 """
 
 import json
-import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -136,11 +135,8 @@ class TrainerNode:
 
     def _save(self) -> None:
         """A full disk ends nothing: rollouts and jobs have files of their own."""
-        try:
-            self._shelf.keep(self.store)
-        except sqlite3.Error as error:
-            if self.trainer is not None:
-                self.trainer.errors["store"] = str(error)
+        self._shelf.try_to_keep(self.store)
+        self._watch.see("store of records", self._shelf.error)
 
     def _requested(self, now: int) -> list[str]:
         """Do what another command has asked for."""

@@ -170,7 +170,7 @@ class Site(Flock):
         """A member's disk has no room, or has room again; of SQLite's files, too."""
         (self.full.add if full else self.full.discard)(name)
         shelf = {ROUTER: self.shelf, TRAINER: self.trainer_shelf}.get(name)
-        shelf = shelf or self.agents[name]._shelf
+        shelf = shelf or self.agents[name].shelf
         shelf._db.execute(f"PRAGMA max_page_count = {1 if full else 1 << 30}")
 
     def _heard(self, gossip: Gossip) -> None:
@@ -219,7 +219,7 @@ class Site(Flock):
         else:
             agent = self.agents[name]
             self.note(agent)
-            agent._shelf.close()
+            agent.shelf.close()
             os.close(agent.telemetry._lock)
             cut = agent.link.cut  # type: ignore[attr-defined]
             self.agents[name] = self.start(name)

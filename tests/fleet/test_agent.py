@@ -182,7 +182,7 @@ def test_restart_keeps_the_live_model_and_what_was_flushed(tmp_path: Path, seed:
         assert live_versions(of) == {5}
         waiting, rows = agent.telemetry.waiting, agent.telemetry.counts["rows"]
         mapped = Device(of.cards["host0"]).model.sets()
-        agent._shelf.close()  # the process is killed: nothing is flushed
+        agent.shelf.close()  # the process is killed: nothing is flushed
         os.close(agent.telemetry._lock)
         of.agents["host0"] = again = of.start("host0")
         of.run(3)

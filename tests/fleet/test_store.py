@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.short_disk import short_disk
 
+from precog_fleet import shelf as shelves
 from precog_fleet.bodies import Membership, Report, Skill
+from precog_fleet.hosting import write_status
 from precog_fleet.outcome import Outcome, Row
 from precog_fleet.records import AUTHORITY
 from precog_fleet.shelf import Shelf
@@ -275,3 +278,36 @@ def test_a_batch_is_saved_as_a_whole(tmp_path: Path) -> None:
         with pytest.raises(sqlite3.IntegrityError):
             shelf.save([good, Row("a", "dst/c", None, NOW, None)])  # type: ignore[arg-type]
         assert shelf.rows() == []
+
+
+def test_a_full_disk_is_told_until_it_takes_records(tmp_path: Path) -> None:
+    with Shelf(tmp_path / "s") as shelf:
+        mine = store("host0")
+        shelf.keep(mine)
+        pages = shelf._db.execute("PRAGMA page_count").fetchone()[0]
+        shelf._db.execute(f"PRAGMA max_page_count = {pages}")
+        for n in range(200):
+            mine.receive(sealed(record(key=f"dst/10.0.0.{n}")), NOW)
+        assert not shelf.try_to_keep(mine)
+        assert shelf.error == "database or disk is full"
+        shelf._db.execute("PRAGMA max_page_count = 1000")
+        assert shelf.try_to_keep(mine)
+        assert shelf.error == ""
+        assert len(shelf.rows()) == 201
+
+
+def test_a_store_that_cannot_be_made_says_that_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        shelves, "_SCHEMA", "PRAGMA max_page_count = 1; CREATE TABLE a(x); CREATE TABLE b(x);"
+    )
+    with pytest.raises(OSError, match="No space left on device") as error:
+        Shelf(tmp_path / "s")
+    assert error.value.filename == str(tmp_path / "s")
+
+
+def test_a_status_that_is_cut_is_not_left(tmp_path: Path) -> None:
+    with short_disk(100):
+        write_status(tmp_path / "status.json", {"name": "x" * 200})
+    assert list(tmp_path.iterdir()) == []
