@@ -191,3 +191,4 @@ class Err(IntEnum):
     LAW_RATE = 14
     LAW_WINDOW = 15
     MAIL = 16
+    LAW_TIMER = 17

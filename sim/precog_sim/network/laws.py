@@ -21,6 +21,7 @@ _SEQ, _NEXT, _PREDICTION = word("seq"), word("next"), word("prediction")
 _RATE, _WINDOW, _DUE = word("rate"), word("window"), word("due")
 _TIMER, _TIMEOUT, _SENDERS = word("timer"), word("timeout"), word("senders")
 _MOST_BPS = 1e15
+_NEVER_NS = 1e15  # of a timer
 _WORD_BYTES = 8
 _EVENT_BYTES = EVENT_WORDS * _WORD_BYTES
 
@@ -31,7 +32,7 @@ def _set_timers(net: Net, f: int, now: int) -> None:
     first = net.cfg[Cfg.FIRST_FLOW_TIMER] + (TIMERS + 1) * f
     for k in range(TIMERS):
         due_ns = net.state[f, _DUE + k]
-        if due_ns > 0:
+        if 0 < due_ns < _NEVER_NS:
             due = max(int(due_ns * 1000 + 0.5), now)
             armed = net.flow[f, FlowCol.TIMER_AT + k]
             if armed > due:
@@ -46,7 +47,7 @@ def _asks(net: Net, f: int, now: int) -> bool:
     """Whether `e.due` has a time before that at which its timer fires."""
     for k in range(TIMERS):
         due_ns = net.state[f, _DUE + k]
-        if due_ns > 0:
+        if 0 < due_ns < _NEVER_NS:
             armed = net.flow[f, FlowCol.TIMER_AT + k]
             if armed == 0 or armed > max(int(due_ns * 1000 + 0.5), now):
                 return True
@@ -186,9 +187,13 @@ def time_out(net: Net, f: int, k: int, now: int) -> None:
     if net.flow[f, FlowCol.END] >= 0:
         return
     due_ns = net.state[f, _DUE + k]
-    if due_ns > 0 and int(due_ns * 1000 + 0.5) <= now:
+    if 0 < due_ns < _NEVER_NS and int(due_ns * 1000 + 0.5) <= now:
         net.state[f, _DUE + k] = 0.0
         net.words[f, _TIMER] = k
         _call(net, f, LawCol.TIMER, now)
+        again_ns = net.state[f, _DUE + k]
+        if 0 < again_ns < _NEVER_NS and int(again_ns * 1000 + 0.5) <= now:  # for ever
+            net.ctl[Ctl.ERROR] = Err.LAW_TIMER
+            net.ctl[Ctl.ERROR_VALUE] = f
     else:
         _set_timers(net, f, now)

@@ -49,6 +49,7 @@ def _raise_if_failed(tables: _Table, packets: int) -> None:
         Err.SCORES: f"log of scores must hold more than {value} rows {at}: make the run smaller",
         Err.LAW_RATE: f"law must give a finite rate above 0 for flow {value} ({at})",
         Err.LAW_WINDOW: f"law must give a finite window, 0 or more, for flow {value} ({at})",
+        Err.LAW_TIMER: f"law must set a timer that has come later than e.now, flow {value} ({at})",
         Err.MAIL: f"mail must hold what links send in a window, {value} packets {at}: report this",
         Err.LOG: f"log must hold more than {value} decisions {at}: make the run smaller",
     }

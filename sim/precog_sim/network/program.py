@@ -75,7 +75,7 @@ EVENTS: dict[str, str] = {
 WORDS: dict[str, tuple[Any, str]] = {
     "rate": ("f8", "rate in force"),
     "window": ("f8", "window in force, bytes"),
-    "due": (("f8", (3,)), "times at which on_timer is to come, for the law to set; 0: none"),
+    "due": (("f8", (3,)), "times at which on_timer is to come, for the law to set; 0, inf: none"),
     "max_rate": ("f8", "rate of the flow's link"),
     "min_rate": ("f8", "lowest rate"),
     "base": ("f8", "base RTT of the flow's path: delays, and the payload's transmission one way"),

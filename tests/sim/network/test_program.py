@@ -163,6 +163,24 @@ def test_a_wild_decision_ends_the_run(answer: str, message: str) -> None:
         run(_SMALL, Programmed(module=wild))
 
 
+def _timed(due: str, again: str) -> ModuleType:
+    head = "from math import inf, nan\nSTATE = (('heard', 'int', ''),)\n"
+    start = f"def on_start(p, s, e):\n    e.due[0] = {due}\n    return e.rate\n"
+    timer = f"def on_timer(p, s, e):\n    e.due[0] = {again}\n    return e.rate / 2\n"
+    return _law(head + start + timer, "timed")
+
+
+def test_a_timer_that_does_not_let_time_pass_ends_the_run() -> None:
+    with pytest.raises(SimulationError, match=r"law must set a timer .* later than e\.now, flow"):
+        run(_SMALL, Programmed(module=_timed("e.now + 1000", "e.now")))
+
+
+@pytest.mark.parametrize("never", ["0.0", "inf", "nan", "1e300"])
+def test_a_timer_that_is_never_due_is_not_heard(never: str) -> None:
+    result = run(_SMALL, Programmed(module=_timed(never, "0.0")))
+    assert set(result.sample_rate_gbps) == {100.0}
+
+
 def test_a_run_is_what_its_program_says_in_python() -> None:
     """Every sample of a run through the functions as they stand: the same rates, to the bit."""
     result = run(_SMALL, Programmed(module=AIMD, preset="eager"), seed=2)
