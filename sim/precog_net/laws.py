@@ -96,7 +96,12 @@ def law(text: str) -> CongestionControl:
     settings = _SETTINGS.fullmatch(text)
     name, given = (settings[1], settings[2]) if settings else (text, "")
     found = _found(name)
-    values = dict(part.split("=", 1) for part in given.split(",") if part)
+    values: dict[str, str] = {}
+    for part in given.split(",") if given else ():
+        key, _, value = part.partition("=")
+        if key in values:
+            raise ValueError(f"law {name} {key} must be given once, not again as {part!r}")
+        values[key] = value
     start = (
         _number(name, "start_gbps", values.pop("start_gbps")) if "start_gbps" in values else None
     )

@@ -49,3 +49,8 @@ def test_declarations_that_are_no_rows_are_named() -> None:
     Path("mine.py").write_text("PARAMETERS = 5\ndef on_ack(p, s, e): return e.rate\n")
     with pytest.raises(ValueError, match="mine PARAMETERS must be a tuple of rows"):
         law("mine.py")
+
+
+def test_a_setting_is_given_once() -> None:
+    with pytest.raises(ValueError, match="law swift ai must be given once, not again as 'ai=2'"):
+        law("swift:ai=1,ai=2")

@@ -16,6 +16,9 @@ from precog_sim.network.routing import Ends, all_routes
 __all__ = ["Link", "Routes", "Topology", "fat_tree", "star"]
 
 
+_MOST_GBPS = 1e6  # of what a law may decide
+
+
 @dataclass(frozen=True)
 class Link:
     """A full-duplex cable between nodes `a` and `b`.
@@ -25,7 +28,7 @@ class Link:
     a, b : int
         Node numbers.
     gbps : float
-        Rate of each direction, Gb/s.
+        Rate of each direction, Gb/s, below a million.
     delay_ps : int
         Propagation delay, picoseconds.
     loss : float
@@ -34,7 +37,7 @@ class Link:
     Raises
     ------
     ValueError
-        The rate is not positive, the delay is negative, or the probability is not in [0, 1).
+        The rate is out of range, the delay is negative, or the probability is not in [0, 1).
     """
 
     a: int
@@ -44,8 +47,10 @@ class Link:
     loss: float = 0.0
 
     def __post_init__(self) -> None:
-        if not self.gbps > 0:
-            raise ValueError(f"link rate must be positive Gb/s, not {self.gbps!r}")
+        if not 0 < self.gbps < _MOST_GBPS:
+            raise ValueError(
+                f"link rate must be above 0 and below {_MOST_GBPS:g} Gb/s, not {self.gbps!r}"
+            )
         if self.delay_ps < 0:
             raise ValueError(f"link delay must be >= 0 ps, not {self.delay_ps!r}")
         if not 0 <= self.loss < 1:
