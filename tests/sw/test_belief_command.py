@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.command_line import Ran, ran
+from tests.short_disk import short_disk
 from tests.sw.links import udp_server
 
 from ..models.forecast.start_models import parrot, tree
@@ -139,6 +140,19 @@ def test_what_one_host_saw_shortens_another_s_trial(
         "believes slot 0: level 4, as the model guesses; heeded early: 2 of 8 crowded starts and "
         "0 of 8 others have ended, others lend 6 crowded starts" in done.out
     )
+
+
+def test_a_full_disk_ends_no_following(host: Host, follows: _Follows, tmp_path: Path) -> None:
+    """It is told once, and the command fails in the end."""
+    path = tmp_path / "outcomes.json"
+    with short_disk(20):
+        done = follows(host, [4, 4, 0, 0], "--outcomes", str(path), "-j")
+    assert done.status == 2
+    assert len(done.out.splitlines()) == 8
+    assert done.err == (
+        f"file {path}: File too large; trying again\nerror: file {path}: File too large\n"
+    )
+    assert not path.exists()
 
 
 def test_a_prior_of_another_model_is_refused(host: Host, follows: _Follows, tmp_path: Path) -> None:

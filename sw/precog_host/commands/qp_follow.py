@@ -133,12 +133,14 @@ def follow(
             change = follower.update(qps, skipped, remote=address, peers=peers)
             _show(number, change, len(follower.followed), model is not None, json_)
             if tried is not None and beliefs is not None and change.released:
-                tried.write(beliefs.trial)
+                tried.keep(beliefs.trial)
             if number == count:
-                return
+                break
+        if tried is not None and beliefs is not None and tried.error:
+            tried.write(beliefs.trial)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Tried:
     """A model of starts, what others say of it, and where this host's outcomes go."""
 
@@ -146,6 +148,17 @@ class _Tried:
     digest: str
     prior: "dict[Ip, Counts]"
     outcomes: Path | None
+    error: str = ""
+
+    def keep(self, trial: "Trial") -> None:
+        """As `write`. A full disk ends no following: it is told once, and the next time writes."""
+        before, self.error = self.error, ""
+        try:
+            self.write(trial)
+        except OSError as error:
+            self.error = f"file {self.outcomes}: {error.strerror}; trying again"
+        if self.error != before:
+            typer.echo(printable(self.error or f"file {self.outcomes}: written again"), err=True)
 
     def write(self, trial: "Trial") -> None:
         from precog_host.outcomes import write_outcomes
