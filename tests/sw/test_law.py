@@ -118,6 +118,18 @@ def test_show(run: Run) -> None:
     assert "rate timer runs" in run("show", "dcqcn")[1]
 
 
+def test_trace_tells_a_state_from_an_event_of_the_same_name(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from precog_models.laws.language import Field, Fmt\nPARAMETERS = ()\n"
+        "STATE = (Field('rate', Fmt.RTT),)\nWINDOWED = False\n"
+        "def on_ack(p, s, e):\n    s.rate = (s.rate >> 1) + 1\n    return e.rate\n"
+    )
+    words = ("rate=7", "s.rate=8")
+    told = json.loads(run("trace", str(path), *words, "--event", "on_ack", "-j")[1])
+    assert (told["row"]["rate"], told["row"]["s.rate"]) == (7, 5)
+
+
 def test_trace(run: Run) -> None:
     """The routine's second sample by hand: mean 64, gradient 1/16, a fall of 1/16 * 0.8."""
     words = (

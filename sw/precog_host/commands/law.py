@@ -191,7 +191,8 @@ def _draw_law(record: dict[str, Any]) -> None:
 def trace(
     law: LawArgument,
     words: Annotated[
-        list[str] | None, typer.Argument(help="Words of the event, rtt=4200, and of the state.")
+        list[str] | None,
+        typer.Argument(help="Words of the event and of the state; s.rate=5 where both have it."),
     ] = None,
     event: Annotated[str, typer.Option(help="Kind of event.")] = "on_sample",
     preset: PresetOption = "default",
@@ -202,7 +203,7 @@ def trace(
     from precog_models.rate.engine.assembler import disassemble
     from precog_models.rate.engine.core import Core, event_words
     from precog_spec.contract import Fmt
-    from precog_spec.engine.events import EVENTS, ROW_OUTPUTS
+    from precog_spec.engine.events import EVENT_FIELDS, EVENTS, ROW_OUTPUTS
     from precog_spec.engine.isa import THREADS
 
     made = _compiled(law)
@@ -210,9 +211,12 @@ def trace(
         known = ", ".join(sorted(made.program.entries))
         raise ValueError(f"event must be one that {made.law.name} hears, {known}, not {event!r}")
     core = Core(made.program, made.law.integers(preset, tick_ps))
-    names = [name for name, _ in ROW_OUTPUTS] + list(made.program.state)
+    taken = {name for name, _, _ in EVENT_FIELDS}
+    fields = {
+        f"s.{one.name}" if one.name in taken else one.name: one.format for one in made.law.state
+    }
+    names = [*(name for name, _ in ROW_OUTPUTS), *fields]
     given = whole_numbers(parameters_given(words or []))
-    fields = {one.name: one.format for one in made.law.state}
     told = {name: value for name, value in given.items() if name not in fields}
     if "kind" in told:
         raise ValueError("word kind must be left out: --event says it")
