@@ -6,8 +6,6 @@ names, or that an inference still uses, cannot be begun: so a live model is neve
 """
 
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -150,7 +148,7 @@ class ModelStore(wiring.Component):
         m = Module()
         config = self._config
         pool = self._pool(m)
-        mapped, granted_stb = self._map(m, pool)
+        granted_stb = self._map(m, pool)
 
         # Words.
         number = Signal(config.set_bits)
@@ -164,15 +162,16 @@ class ModelStore(wiring.Component):
         delay = Delays(m)
         begun = delay(due.begin, _BEGIN_CYCLES - 1, reset=True)
         checked = delay(due.commit, _COMMIT_CYCLES - 1, reset=True)
-        named, in_use, blocked = (Signal(config.sets) for _ in range(3))
-        stopped = Signal()
+        named, in_use = Signal(config.sets), Signal(config.sets)  # by slot; by set
+        mapped, used, stopped = Signal(), Signal(), Signal()
         was_valid = Signal()
         now_valid = Signal()
         m.d.sync += [
             in_use.eq(self.in_use),
-            named.eq(mapped),
-            blocked.eq(named | in_use),
-            stopped.eq(blocked.bit_select(number, 1)),
+            named.eq(Cat(slot.enable & (slot.set == number) for slot in pool.slots)),
+            mapped.eq(named.any()),
+            used.eq(in_use.bit_select(number, 1)),
+            stopped.eq(mapped | used),
             now_valid.eq(0),
             taken.en.eq(due.word_stb & loading & (count < IMAGE_WORDS)),
             taken.set.eq(number),
@@ -295,12 +294,9 @@ class ModelStore(wiring.Component):
             put_version=put_version,
         )
 
-    def _map(self, m: Module, pool: _Pool) -> tuple[Signal, Signal]:
-        """Writes of the map: sets that slots stand for, and the strobe of a write."""
+    def _map(self, m: Module, pool: _Pool) -> Signal:
+        """Writes of the map; gives the strobe of one."""
         config = self._config
-        mapped = Signal(config.sets)
-        sets = [Mux(pool.slots[n].enable, 1 << pool.slots[n].set, 0) for n in range(config.sets)]
-        m.d.comb += mapped.eq(reduce(or_, sets))
         wish, granted = Signal(_entry(config)), Signal(_entry(config))
         wish_stb, granted_stb = Signal(), Signal()
         wish_slot, granted_slot = Signal(config.set_bits), Signal(config.set_bits)
@@ -324,7 +320,7 @@ class ModelStore(wiring.Component):
         ]
         with m.If(granted_stb):
             m.d.sync += pool.slots[granted_slot].eq(granted)
-        return mapped, granted_stb
+        return granted_stb
 
     def _due(self, m: Module, *, loading: Value, deciding: Value) -> _Due:
         """Commands and words when their turn has come, and those that come without a begin.

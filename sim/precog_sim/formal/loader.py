@@ -163,7 +163,7 @@ MUTANTS = (
     Mutant(
         "loader.live",
         _STORE,
-        "stopped.eq(blocked.bit_select(number, 1))",
+        "stopped.eq(mapped | used)",
         "stopped.eq(0)",
         "a load may begin in a set that is in use",
     ),
