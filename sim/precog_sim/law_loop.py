@@ -15,18 +15,21 @@ from numpy.typing import NDArray
 from precog_host.device import Device
 from precog_models.laws.compiler.compile import Compiled, compile_law
 from precog_models.laws.compiler.load import load
+from precog_models.presets import LAW_PRESETS
 from precog_models.rate.engine.program import Program
 from precog_sim.loop import Comparison, device_functions
 from precog_sim.network import Record, Result, Scenario, check_timing, run
 from precog_sim.network.asking import LOG_FIELDS, asking
 from precog_sim.network.prepare import link_facts
 from precog_sim.network.program_integer import SWEEP_NS, integer_program
+from precog_sim.rtl.transport import parse_config
 from precog_spec.engine.events import Kind
 
-__all__ = ["EngineRun", "EngineSetup", "compare_engines", "run_with_engine"]
+__all__ = ["EngineRun", "EngineSetup", "check_rtl", "compare_engines", "run_with_engine"]
 
 _SLOT = 0
 _TICK_PS = 1000
+_QUEUE_PAIR = LAW_PRESETS["precog"]
 _SPARE = 4  # decisions for each packet that the log has room for
 
 
@@ -45,6 +48,11 @@ class EngineSetup:
         Parameters that differ from the preset's.
     start_gbps : float
         Rate of a new flow.
+
+    Raises
+    ------
+    ValueError
+        `start_gbps` is outside the rates of queue pairs with the preset ``precog``.
     """
 
     law: str | Path
@@ -52,21 +60,27 @@ class EngineSetup:
     values: dict[str, float] = field(default_factory=dict)
     start_gbps: float = 10.0
 
+    def __post_init__(self) -> None:
+        low, high = _QUEUE_PAIR.min_gbps, _QUEUE_PAIR.max_gbps
+        if not low <= self.start_gbps <= high:
+            raise ValueError(f"start_gbps must be in {low:g}..{high:g}, not {self.start_gbps!r}")
+
     def check(self, device: Device, flows: int) -> None:
         """Refuse a device that cannot run the law for all flows.
 
         Raises
         ------
         ValueError
-            It has no law engine, or fewer queue pairs than flows.
+            It cannot be called from the simulator, it has no law engine or another tick than the
+            simulator's 1 ns, or it has fewer queue pairs than flows.
         """
-        if device.law is None:
-            raise ValueError("device must have a law engine: open it with law_cores=1")
-        if flows > device.sizes.qps:
+        _check_sizes(device.law is not None, device.sizes.qps, flows)
+        if device.tick_ps != _TICK_PS:
             raise ValueError(
-                f"flows must be at most the device's {device.sizes.qps} queue pairs, not {flows}: "
-                f"open it with qps={1 << (flows - 1).bit_length()}"
+                f"device in the loop must have a tick of {_TICK_PS} ps, not {device.tick_ps} ps: "
+                "leave tick_ps out"
             )
+        device_functions(device)
 
     @cached_property
     def made(self) -> Compiled:
@@ -101,7 +115,7 @@ class EngineSetup:
         Raises
         ------
         ValueError
-            The device has no law engine, or fewer queue pairs than flows; nothing is written then.
+            As `check`; nothing is written then.
         DeviceError
             It refused the program.
         """
@@ -111,11 +125,42 @@ class EngineSetup:
         device.law.load(program, values, slot=_SLOT)
         for number in range(flows):
             device.qp(number).configure(
-                preset="precog",
+                preset="precog",  # `_QUEUE_PAIR`
                 enable=True,
                 algorithm=f"law:{_SLOT}",
                 init_gbps=self.start_gbps,
             )
+
+
+def check_rtl(uri: str, flows: int) -> None:
+    """Refuse a simulated device, before it is built for minutes, that cannot run all flows.
+
+    Devices of other transports are open at once: `EngineSetup.check` looks at those.
+
+    Raises
+    ------
+    ValueError
+        It has no law engine, fewer queue pairs than flows, or packets.
+    DeviceError
+        `uri` is not a configuration.
+    """
+    scheme, _, argument = uri.partition(":")
+    if scheme != "sim":
+        return
+    config = parse_config(argument)
+    _check_sizes(config.law_cores > 0, config.qps, flows)
+    if config.width:
+        raise ValueError("device in the loop must have no packets: leave width out")
+
+
+def _check_sizes(engine: bool, qps: int, flows: int) -> None:
+    if not engine:
+        raise ValueError("device must have a law engine: open it with law_cores=1")
+    if flows > qps:
+        raise ValueError(
+            f"flows must be at most the device's {qps} queue pairs, not {flows}: "
+            f"open it with qps={1 << (flows - 1).bit_length()}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,13 +199,7 @@ def run_with_engine(
     RuntimeError
         It failed, for example its watchdog ran out, or it decided for another queue pair.
     """
-    if device.tick_ps != _TICK_PS:
-        raise ValueError(
-            f"device in the loop must have a tick of {_TICK_PS} ps, not {device.tick_ps} ps: "
-            "leave tick_ps out"
-        )
     check_timing(timing)
-    functions = device_functions(device)
     facts = link_facts(scenario, whole_bps=False).facts
     setup.apply(device, len(scenario.flows), facts)
     heard = frozenset(name.removeprefix("on_") for name in setup.made.law.events)
@@ -171,7 +210,7 @@ def run_with_engine(
         integer_program(setup.law),
         setup.start_gbps,
         _SPARE * (packets + len(scenario.flows)) + int(sweeps),
-        **asdict(functions),
+        **asdict(device_functions(device)),
     )
     result = run(scenario, control, timing=timing, seed=seed, record=record or Record())
     return EngineRun(result, control.log())

@@ -9,6 +9,8 @@ import pytest
 from tests.command_line import ran
 
 from precog_host.device import Device
+from precog_host.emulator.device import Emulator
+from precog_host.transport import Transport
 from precog_models.laws.compiler.compile import Compiled, compile_law
 from precog_models.laws.compiler.load import Law
 from precog_sim import law_loop
@@ -16,6 +18,7 @@ from precog_sim.law_loop import EngineRun, EngineSetup, compare_engines, run_wit
 from precog_sim.network import Ecn, Hints, Scenario, incast, run
 from precog_sim.network.asking import LOG_FIELDS
 from precog_sim.network.program_law import Programmed
+from precog_spec.config import NicConfig
 from precog_spec.engine.events import Kind
 from precog_spec.law_fields import SENDERS_AT
 
@@ -147,9 +150,16 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
         ("absent.py", "law absent.py must be a readable file"),
         ("swift gain=1", "parameter must be one of"),
         ("swift --preset mine", "preset of swift must be one of default"),
+        ("swift --timing late", "timing must be exact or ns3, not 'late'"),
+        ("swift --start-gbps 0", "start_gbps must be in 1..100, not 0.0"),
+        ("swift --start-gbps nan", "start_gbps must be in 1..100, not nan"),
+        ("swift --senders 99", "flows must be at most the device's 32 queue pairs, not 99: open"),
+        ("swift -d sim:tiny,qps=32", "device must have a law engine: open it with law_cores=1"),
+        ("swift -d sim:tiny,qps=32,law_cores=1,width=64", "device in the loop must have no packe"),
+        ("swift -d sim:law_cores=3", "simulator: law_cores must be"),
     ],
 )
-def test_a_wrong_law_is_refused_before_its_device_is_built(
+def test_a_wrong_argument_is_refused_before_its_device_is_built(
     words: str, message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Device, "open", None)
@@ -183,6 +193,22 @@ def test_a_difference_is_named() -> None:
 def test_refused(uri: str, law: str, message: str) -> None:
     with Device.open(uri) as device, pytest.raises(ValueError, match=message):
         run_with_engine(device, EngineSetup(law), _short(3000))
+
+
+def test_a_device_behind_a_wire_is_refused_when_it_is_checked() -> None:
+    class Wire(Transport):
+        def read32(self, address: int) -> int:
+            return emulator.read32(address)
+
+        def write32(self, address: int, value: int) -> None:
+            emulator.write32(address, value)
+
+        def close(self) -> None:
+            emulator.close()
+
+    emulator = Emulator(NicConfig(qps=32, law_cores=1))
+    with pytest.raises(ValueError, match="must be emu: or sim:, not one behind a wire"):
+        EngineSetup("swift").check(Device(Wire()), 3)
 
 
 def test_a_file_that_is_no_law(tmp_path: Path) -> None:

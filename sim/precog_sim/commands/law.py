@@ -50,15 +50,17 @@ def law(
     import numpy as np
 
     from precog_host.device import Device
-    from precog_sim.law_loop import EngineSetup, compare_engines, run_with_engine
-    from precog_sim.network import incast
+    from precog_sim.law_loop import EngineSetup, check_rtl, compare_engines, run_with_engine
+    from precog_sim.network import check_timing, incast
     from precog_sim.network.metrics import measure
     from precog_sim.network.prepare import link_facts
     from precog_studies.prediction.told import with_arm
 
     network = with_arm(incast(scenario, senders=senders, sizes=size), arm, seed)
     setup = EngineSetup(name, preset, parameters_given(assignments or ()), start_gbps)
-    # A law that is wrong is refused at once: the RTL is built for minutes when it is opened.
+    # What is wrong is refused at once: the RTL is built for minutes when it is opened.
+    check_timing(timing)
+    check_rtl(device, len(network.flows))
     setup.compiled(link_facts(network, whole_bps=False).facts)
     with Device.open(device) as opened:
         setup.check(opened, len(network.flows))
