@@ -66,10 +66,10 @@ def on_start(p, s, e):
     return bounded(p, s, e)
 
 
-def mean(p, s, e, delay):
+def mean(p, s, e, delay, marked):
     """Follow the delay. A long one without a mark is another path's: a quarter of the base RTT."""
     seen = delay
-    if not e.marked and delay > s.target:
+    if not marked and delay > s.target:
         seen = 0.25 * e.base
     s.mean_delay += p.delay_gain * (seen - s.mean_delay)
 
@@ -123,7 +123,7 @@ def decrease(p, s, e):
 def on_ack(p, s, e):
     """The four cases of mark and delay."""
     delay = e.rtt - e.base
-    mean(p, s, e, delay)
+    mean(p, s, e, delay, e.marked)
     s.achieved += e.bytes
     s.received += e.bytes
     s.ignore -= e.bytes
@@ -150,8 +150,7 @@ def on_loss(p, s, e):
     """Quick adapt, or one packet less."""
     s.ignore -= e.mtu
     s.adapt_wanted = 1
-    e.marked = 1
-    mean(p, s, e, e.base + e.network_base)
+    mean(p, s, e, e.base + e.network_base, 1)
     if not quick_adapt(p, s, e, 0.0, 1):
         s.size -= e.mtu
     return bounded(p, s, e)

@@ -45,6 +45,7 @@ STATE = (
     ("size", "float", "window, bytes; what is in force lets packets start that fit in it whole"),
     ("cut_at", "float", "time of the last decrease"),
     ("timeouts", "int", "in a row"),
+    ("rtt", "float", "of the latest acknowledgement; the base RTT before the first"),
     ("alpha", "float", "of flow scaling, ns"),
     ("offset", "float", "of flow scaling, ns"),
 )
@@ -65,14 +66,14 @@ def bounded(p, s, e):
     s.size = min(max(s.size, p.min_window * e.mtu), p.max_window * e.mtu)
     rate = e.max_rate
     if s.size < e.mtu or p.paced:
-        paced = s.size * (1 + e.header / e.mtu) / max(e.rtt, 1.0)
+        paced = s.size * (1 + e.header / e.mtu) / max(s.rtt, 1.0)
         rate = min(max(paced, e.min_rate), e.max_rate)
     return rate, max(s.size - e.mtu + 1, 1.0)
 
 
 def may_cut(s, e):
     """Whether a round trip has passed since the last decrease."""
-    return e.now - s.cut_at >= e.rtt
+    return e.now - s.cut_at >= s.rtt
 
 
 def on_start(p, s, e):
@@ -81,13 +82,14 @@ def on_start(p, s, e):
     s.offset = -s.alpha / sqrt(p.fs_max)
     s.size = e.rate * e.base
     s.cut_at = -1e18
-    e.rtt = e.base
+    s.rtt = e.base
     return e.rate, bounded(p, s, e)[1]
 
 
 def on_ack(p, s, e):
     """Additive increase below the target, multiplicative decrease above it."""
     s.timeouts = 0
+    s.rtt = e.rtt
     goal = target(p, s, e)
     if e.rtt < goal:
         s.size += p.ai * e.bytes * (e.mtu / s.size if s.size >= e.mtu else 1.0)

@@ -89,7 +89,7 @@ def test_swift_paces_below_one_packet() -> None:
     _ack(swift, s, p, e, now=1e5, rtt=10e3)
     assert s.size == pytest.approx(1200)  # below a packet: += ai * acked
     s.size = 200.0
-    e.rtt = 10e3
+    s.rtt = 10e3
     e.rate, e.window = swift.bounded(p, s, e)
     assert e.window == 1.0
     assert 1048 / e.rate == pytest.approx(10e3 * 1000 / 200)
@@ -97,7 +97,7 @@ def test_swift_paces_below_one_packet() -> None:
 
 def test_swift_gives_up_after_timeouts_in_a_row() -> None:
     s, p, e = _start(swift)
-    vars(e).update(now=1e6, rtt=5e3, timeout=0)
+    vars(e).update(now=1e6, timeout=0)
     swift.on_loss(p, s, e)
     assert s.size == 25_000
     vars(e).update(timeout=1)
