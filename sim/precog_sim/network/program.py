@@ -21,6 +21,8 @@ Units: times in ns, sizes in bytes, rates in bytes per ns (100 Gb/s = 12.5), as 
 of 1 ns have them.
 
 Cost of an event: one call through a pointer, about 4 ns, and the law itself.
+
+Laws of users are checked when they are read (`program_body`).
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -37,6 +39,7 @@ from numpy.typing import NDArray
 
 from precog_models import jit
 from precog_models.rate.reference.hpcc import HOPS
+from precog_sim.network.program_body import check_bodies
 from precog_sim.network.program_checks import (
     checked_presets,
     checked_settings,
@@ -156,6 +159,8 @@ class Program:
         Adds facts of the network to given values: of them and the facts.
     address : dict of str to int
         Of the native code, by event.
+    python : dict of str to function
+        The file's functions as they stand.
     made : callable, optional
         Values of the record of parameters, from all parameters' values.
     """
@@ -172,6 +177,7 @@ class Program:
     with_facts: Callable[[Mapping[str, float], Mapping[str, float]], Mapping[str, float]] = field(
         default=lambda values, _: values, repr=False
     )
+    python: Mapping[str, FunctionType] = field(default_factory=dict, repr=False)
 
     def record(self, values: Mapping[str, float], preset: str | None = None) -> NDArray[np.void]:
         """The parameters' record: defaults, changed by the preset, changed by `values`.
@@ -223,8 +229,11 @@ def program(module: ModuleType) -> Program:
     defaults = {row[0]: row[3] for row in given}
     presets = checked_presets(name, space.get("PRESETS", {}), defaults)
     told = ("on_ack", "on_sample") if settings["TELEMETRY"] else ()
-    events = _functions(name, module, space, told)
+    events, own = _functions(name, module, space, told)
     result = "e.rate, e.window" if settings["WINDOWED"] else "e.rate"
+    if not _own(space):  # a test checks Precog's
+        known = {"p": parameters, "s": state, "e": EVENT}
+        check_bodies(name, own, events, known | ({"t": TELEMETRY} if told else {}))
     code = {}
     for event in events:
         t = ", t" if event in told else ""
@@ -242,14 +251,15 @@ def program(module: ModuleType) -> Program:
         settings,
         {event: int(one.address) for event, one in code.items()},
         tuple(code.values()),
+        python=own,
     )
 
 
 def _functions(
     name: str, module: ModuleType, space: dict[str, Any], told: Collection[str]
-) -> list[str]:
-    """Names of the events; `space` then has the file's functions compiled. Those of `told` take
-    telemetry."""
+) -> tuple[list[str], dict[str, FunctionType]]:
+    """Names of the events, and the file's functions; `space` then has those compiled. Events of
+    `told` take telemetry."""
     own = {
         key: value
         for key, value in space.items()
@@ -269,7 +279,7 @@ def _functions(
         # With other globals: the module itself stays as it is, to be called as Python.
         made = FunctionType(function.__code__, space, key, function.__defaults__)
         space[key] = jit.njit(made, kept=False, error_model="numpy", _nrt=False)
-    return events
+    return events, own
 
 
 def native(

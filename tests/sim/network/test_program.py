@@ -1,6 +1,7 @@
 """Law programs: what is refused, and that native code decides as Python does."""
 
 import dataclasses
+from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from precog_models.laws.compiler.golden import Golden
 from precog_models.laws.compiler.load import load
+from precog_net.laws import RIVALS
 from precog_sim.network import (
     Ecn,
     Fixed,
@@ -22,7 +24,8 @@ from precog_sim.network import (
     star,
 )
 from precog_sim.network.congestion import LinkFacts
-from precog_sim.network.program import program
+from precog_sim.network.program import EVENT, TELEMETRY, program
+from precog_sim.network.program_body import check_bodies
 from precog_spec.contract import Fmt
 from precog_spec.engine.events import EVENT_FIELDS, Kind
 
@@ -131,6 +134,68 @@ def on_sample(p, s, e):
 def test_what_is_no_law_is_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         program(_law(text))
+
+
+_TABLES = """
+PARAMETERS = (("x", "float", "", 1.0, ""), ("g", "float", "", 1.0, "", (4,)))
+STATE = (("n", "int", ""), ("a", "float", "", (3, 2)))
+def on_ack(p, s, e):
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("p.x = 2.0", r"on_ack must not write p\.x \(mine\.py, line 5\): all flows share param"),
+        ("p.g[e.hops] = 2.0", r"on_ack must not write p\.g\[…\] .*keep what changes in s"),
+        ("g = p.g\n g += 1", r"must not write p\.g \(mine\.py, line 6\)"),
+        ("p.g.fill(0.0)", r"must not write p\.g \(mine"),
+        ("set(s, v=p.g)\ndef set(s, v):\n v[0] = 1", r"set must not write p\.g\[…\] .*line 8"),
+        ("def inner(): p.x = 1.0\n inner()", "must not write x in its inner function inner"),
+        ("e.max_rate /= 2", r"must not write e\.max_rate .*the network sets it"),
+        ("e.rate = 1.0", r"must not write e\.rate .*: return it"),
+        (
+            "if e.marked: y = 1.0\n s.n += y",
+            r"must set y on every path .*\(mine\.py, line 6\): set",
+        ),
+        ("for k in range(s.n): y = k\n s.n = y", "must set y on every path"),
+        ("s.n = y\n y = 1", "must set y on every path"),
+        ("e.due[3] = 1.0", r"must index e\.due in 0\.\.2, not 3 \(mine\.py, line 5\): change"),
+        ("s.a[1, 2] = 1.0", r"must index s\.a in 0\.\.1, not 2"),
+        ("s.n = p.g[-5]", r"must index p\.g in 0\.\.3, not -5"),
+    ],
+)
+def test_what_would_go_wrong_silently_is_refused(body: str, message: str) -> None:
+    first, *functions = body.split("\ndef ")
+    rest = "".join(f"def {one}\n" for one in functions)
+    with pytest.raises(ValueError, match=message):
+        program(_law(f"{_TABLES} {first}\n return 1.0\n{rest}"))
+
+
+def test_what_a_law_may_write_is_taken() -> None:
+    body = """
+    y, a = p.x, s.a
+    y *= 2
+    a[e.hops, 1] = y
+    s.a[:] = p.g[0]
+    e.due[-1] = e.now + 1e3
+    e.prediction = a[2][1]
+    while True:
+        z = 1.0
+        if e.rtt > 0:
+            break
+    return z
+"""
+    assert program(_law(_TABLES + body)).address
+
+
+def test_precog_s_own_programs_pass_the_checks() -> None:
+    names = [f"precog_sim.network.programs.{name}" for name in ("dcqcn", "hpcc", "predpid")]
+    names += [f"precog_net.rivals.{name.replace('-', '_')}" for name in RIVALS]
+    for name in names:
+        made = program(import_module(name))
+        records = {"p": made.parameters, "s": made.state, "e": EVENT, "t": TELEMETRY}
+        check_bodies(made.name, made.python, made.address, records)
 
 
 @pytest.mark.parametrize(
