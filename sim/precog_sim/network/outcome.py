@@ -11,6 +11,8 @@ from precog_sim.network.control import Ctl, Err
 from precog_sim.network.crew import Bound
 from precog_sim.network.layout import NEVER, FlowCol, HintCol, MessageCol, PortCol, PrioCol
 from precog_sim.network.prepare import Prepared
+from precog_sim.network.program import FAILED, word
+from precog_sim.network.program_failure import why_failed
 from precog_sim.network.result import Result, SimulationError
 
 __all__ = ["outcome"]
@@ -25,8 +27,9 @@ def _us(ps: _Table) -> _Reals:
     return np.asarray(ps * 1e-6, dtype=np.float64)
 
 
-def _raise_if_failed(tables: _Table, packets: int) -> None:
+def _raise_if_failed(made: Prepared) -> None:
     """Turn the error code of the partition that failed first into an exception."""
+    tables, packets = made.net.ctl, made.packets
     failed = tables[tables[:, Ctl.ERROR] != Err.NONE]
     if not len(failed):
         return
@@ -34,6 +37,9 @@ def _raise_if_failed(tables: _Table, packets: int) -> None:
     error = Err(int(ctl[Ctl.ERROR]))
     value = int(ctl[Ctl.ERROR_VALUE])
     at = f"at {ctl[Ctl.NOW] * 1e-6:.3f} us"
+    if error == Err.LAW_RATE and made.net.state[value, word("rate")] == FAILED:
+        setup = made.laws.setups[made.laws.of[value]]
+        raise SimulationError(f"{why_failed(setup, made.net.state[value])}, flow {value} ({at})")
     messages = {
         Err.POOL: f"packet pool must hold more than {packets} packets {at}: pass a larger pool",
         Err.LOOP: f"decision function must not return a negative number, not {value} ({at})",
@@ -86,7 +92,7 @@ def outcome(made: Prepared, cpu_s: float) -> Result:
         The run was given up.
     """
     scenario, net, laws = made.scenario, made.net, made.laws
-    _raise_if_failed(net.ctl, made.packets)
+    _raise_if_failed(made)
     ctl = net.ctl.sum(axis=0)
     ctl[Ctl.NOW] = net.ctl[:, Ctl.NOW].max()
     flow, port, prio, messages = net.flow, net.port, net.prio, net.messages

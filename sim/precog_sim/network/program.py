@@ -22,7 +22,7 @@ of 1 ns have them.
 
 Cost of an event: one call through a pointer, about 4 ns, and the law itself.
 
-Laws of users are checked when they are read (`program_body`).
+Laws of users are checked when they are read (`program_body`), and their indices in the run.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -53,6 +53,7 @@ __all__ = [
     "EVENT",
     "EVENTS",
     "EVENT_WORDS",
+    "FAILED",
     "SETTINGS",
     "TELEMETRY",
     "WORDS",
@@ -131,6 +132,21 @@ SETTINGS: dict[str, tuple[Any, str]] = {
 _ENTRY = """
 def entry_{name}(p, s, e{t}):
     {result} = {name}(p, s, e{t})
+"""
+
+#: A rate that no law decides: the function ended with an exception. `e.window` is then its place
+#: in `EVENTS`. on_sample comes after on_ack, and must not hide that one's.
+FAILED = -1.5e300
+
+_GUARDED = """
+def entry_{name}(p, s, e{t}):
+    if e.rate == {lost}:
+        return
+    try:
+        {result} = {name}(p, s, e{t})
+    except Exception:
+        e.rate = {lost}
+        e.window = {kind}
 """
 
 
@@ -237,7 +253,10 @@ def program(module: ModuleType) -> Program:
     code = {}
     for event in events:
         t = ", t" if event in told else ""
-        text = _ENTRY.format(name=event, result=result, t=t)
+        shape = _ENTRY if _own(space) else _GUARDED
+        text = shape.format(
+            name=event, result=result, t=t, lost=FAILED, kind=list(EVENTS).index(event)
+        )
         records = [parameters, state, EVENT, TELEMETRY][: 4 if t else 3]
         if not _own(space):  # kept code of Precog's laws needs no compiler
             _check_answer(name, event, space[event], records, windowed=settings["WINDOWED"])
@@ -278,7 +297,10 @@ def _functions(
         refuse_draws(name, function, space)
         # With other globals: the module itself stays as it is, to be called as Python.
         made = FunctionType(function.__code__, space, key, function.__defaults__)
-        space[key] = jit.njit(made, kept=False, error_model="numpy", _nrt=False)
+        # Precog's laws are tested, and kept code needs no checks of indices.
+        space[key] = jit.njit(
+            made, kept=False, error_model="numpy", _nrt=False, boundscheck=not _own(space)
+        )
     return events, own
 
 

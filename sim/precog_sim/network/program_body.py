@@ -5,7 +5,7 @@ What they refuse would compile and then misbehave silently:
 * a store to anything but the flow's state and the event's `WRITTEN` words: flows and threads share
   parameters, and the network's facts stay wrong for all later events;
 * a variable that is read where some path has not set it: numba reads what is in the register;
-* a constant index beyond the end of an array.
+* a constant index beyond the end of an array. The run checks the other indices.
 
 Views are followed through variables and through calls of functions of the same file, not through
 results and not into functions of other modules.

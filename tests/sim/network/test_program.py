@@ -2,6 +2,7 @@
 
 import dataclasses
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -196,6 +197,26 @@ def test_precog_s_own_programs_pass_the_checks() -> None:
         made = program(import_module(name))
         records = {"p": made.parameters, "s": made.state, "e": EVENT, "t": TELEMETRY}
         check_bodies(made.name, made.python, made.address, records)
+
+
+@pytest.mark.parametrize("sample", ["", "def on_sample(p, s, e): return 1.0\n"])
+def test_an_index_outside_its_array_ends_the_run(sample: str) -> None:
+    """Even if on_sample answers after on_ack."""
+    text = f"{_TABLES} return e.rate + s.a[e.bytes, 0]\n{sample}"
+    message = (
+        r"law mine: on_ack must keep every .*; line 5 of mine\.py.* index 1000 is out of bounds"
+    )
+    with pytest.raises(SimulationError, match=message + r".*, flow \d+ \(at"):
+        run(_SMALL, Programmed(module=_law(text)))
+
+
+def test_checks_of_indices_change_no_result() -> None:
+    """PowerTCP as Precog's and as a user's, with and without them."""
+    own = import_module("precog_net.rivals.powertcp")
+    copy = _law(Path(str(own.__file__)).read_text(), "copied")
+    a, b = (run(_SMALL, Programmed(module=one)) for one in (own, copy))
+    assert (a.sample_rate_gbps == b.sample_rate_gbps).all()
+    assert (a.fct_us == b.fct_us).all()
 
 
 @pytest.mark.parametrize(
