@@ -193,7 +193,10 @@ def _measured(
     rows: list[dict[str, Any]] = []
     with progress_bar("Incast") as report:
         for name in laws:
-            run = _decided(name, choice, image) if choice.by_device(name) else _float(name, choice)
+            if choice.by_device(name):
+                run = _decided(name, choice, image, len(network.flows))
+            else:
+                run = _float(name, choice)
             metrics = []
             for seed in range(seeds):
                 report(len(rows) * seeds + seed, len(laws) * seeds)
@@ -288,11 +291,19 @@ def _device(
 
 
 def _decided(
-    law: str, choice: _Choice, image: "Image | None"
+    law: str, choice: _Choice, image: "Image | None", flows: int
 ) -> "Callable[[Scenario, str, int], Result]":
-    """Function of (scenario, timing, seed) for a law that the device decides."""
+    """Function of (scenario, timing, seed) for a law that the device decides.
+
+    Raises
+    ------
+    ValueError, DeviceError
+        A simulated device would refuse the setup.
+    """
     from precog_host.device import Device
+    from precog_host.emulator.device import Emulator
     from precog_sim.loop import LoopSetup, run_in_loop
+    from precog_sim.rtl.transport import parse_config
 
     follows_rtts = choice.scores is not None and choice.scores.source == "model"
     setup = LoopSetup(
@@ -308,6 +319,13 @@ def _decided(
         scores=choice.scores,
         queue_model=choice.queue_model,
     )
+    scheme, _, argument = choice.device.partition(":")
+    if scheme == "sim":
+        # The RTL is built for minutes when it is opened; the golden device refuses the same setups.
+        rehearsal = Device(Emulator(parse_config(argument)))
+        setup.apply(rehearsal, flows)
+        if setup.forecasts:
+            setup.check_forecasts(rehearsal)
 
     def run(scenario: "Scenario", timing: str, seed: int) -> "Result":
         with Device.open(choice.device) as opened:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.command_line import Ran, Run, ran
 
+from precog_host.device import Device
 from precog_models.image import pretrained_names
 from precog_models.presets import LAW_PRESETS
 from precog_models.rate.reference.dcqcn import PRESETS as DCQCN
@@ -47,6 +48,28 @@ def test_incast_of_several_laws(run: Run) -> None:
     status, out, _ = run("sim", "incast", *SMALL, "--law", "pid", "--seeds", "2")
     assert status == 0
     assert "2 seeds" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--start-gbps 0", "init_gbps must be in 1..100, not 0"),
+        ("--senders 99", "flows must be at most the device's 64 queue pairs, not 99"),
+        ("--preset mine", "law preset must be one of"),
+        ("--scores queue -d sim:tiny", "device must have a queue profiler and forecasts"),
+        ("--law dcqcn --in-the-loop rtl --dcqcn mine", "preset of dcqcn must be one of"),
+        ("-d sim:lanes=3", "simulator: lanes must"),
+    ],
+)
+def test_incast_refuses_a_setup_before_its_device_is_built(
+    run: Run, words: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Device, "open", None)
+    law = [] if "--law" in words else ["--law", "pid"]
+    device = [] if "-d" in words.split() or "rtl" in words else ["-d", "sim:"]
+    done = run("sim", "incast", *SMALL, *law, *device, *words.split())
+    assert done.status == 2
+    assert done.err.startswith(f"error: {message}"), done.err
 
 
 @pytest.mark.parametrize("law", ["pid", "timely", "dcqcn"])
