@@ -58,7 +58,8 @@ class ModelStore(wiring.Component):
     Latency: a begin is decided after 8 cycles; a word reaches the memories 11 cycles after its
     strobe; a commit is decided after 16.
     Throughput: one word a cycle. A map write takes effect for requests 3 cycles later.
-    Cost: about 700 LUTs, no block RAM; with `config.tree` `TreeCheck`.
+    Cost on ECP5, with forecasts and SECDED: 946 LUT4 and 1,145 flip-flops with 16 sets, 2,878 and
+    1,677 with 64; no block RAM; with `config.tree` `TreeCheck`.
 
     Parameters
     ----------
