@@ -49,9 +49,17 @@ def _commands() -> str:
 
 
 def _registers() -> str:
-    """Of a device with every part that excludes no other."""
-    with Device.open("emu:width=64,grants=1,profile=1,forecast=1,trace=1,receiver=1") as device:
-        return GENERATORS["md"](build_map(device.sizes, device.identity))
+    """Of a device that has every block of registers."""
+    queues = "grants=1,profile=1,forecast=1,wire=4096"
+    uri = f"emu:width=64,{queues},trace=1,receiver=1,senders=1,law_cores=1,macs=1"
+    with Device.open(uri) as device:
+        page = GENERATORS["md"](build_map(device.sizes, device.identity))
+    title, _, rest = page.partition("\n")
+    return (
+        f"{title}\n\nThis page describes `{uri}`. Other devices lack blocks, and have some "
+        "registers at other addresses: `precog register export -d …` prints a device's own map.\n"
+        f"{rest}"
+    )
 
 
 def write_reference(_app: Sphinx) -> None:

@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from precog_spec.registers.blocks import BLOCKS
 
 _ROOT = Path(__file__).parents[1]
 _VERSIONED = {
@@ -70,6 +73,13 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     notebook = (tmp_path / "site/tutorials/notebooks/incast.html").read_text(encoding="utf-8")
     assert "decisions, " in notebook
     assert notebook.count("_images/sphx_glr_incast_") >= 2
+
+
+def test_the_page_of_registers_has_every_block() -> None:
+    pytest.importorskip("sphinx", reason="make docs installs Sphinx")
+    page = runpy.run_path(str(_ROOT / "docs/conf.py"))["_registers"]()
+    blocks = {name for block in BLOCKS for name in block.registers.split()}
+    assert blocks <= set(re.findall(r"^## (\w+)$", page, re.M))
 
 
 _NOTEBOOK = '"""\nTitle\n=====\n\nText.\n"""\n\n# %%\n# A cell.\n\nprint(1 / {})\n'
