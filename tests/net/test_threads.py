@@ -23,6 +23,7 @@ from precog_sim.network import (
     Flow,
     Link,
     Mixed,
+    PredPid,
     Priorities,
     Record,
     Recovery,
@@ -311,3 +312,11 @@ def test_a_law_of_its_own_runs_on_threads(seed: int) -> None:
         one, two = (run(scenario, control, record=_QUIET, threads=n) for n in (1, 2))
         assert one.partitions == 3
         _same(one, two)
+
+
+def test_threads_do_not_share_the_predictor_s_scratch() -> None:
+    network = topology("fattree:k=4")
+    flows = tuple(Flow(h, (h + 5) % 16, 500_000) for h in range(16) for _ in range(2))
+    weights = np.random.default_rng(1).normal(0, 0.5, 1169)
+    cc, scenario = PredPid(weights=weights), Scenario("predicted", network, flows)
+    _same(*(run(scenario, cc, threads=threads, record=_QUIET) for threads in (1, 2)))
