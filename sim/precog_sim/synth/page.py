@@ -13,10 +13,10 @@ _HEAD = """# Blocks: clock and area
 
 Made by `make synth` from `docs/evidence/data/synth.json`; do not edit. Each block lies alone
 between shift chains on an {target}, placed and routed; the chains are not counted.
-Clocks are nextpnr's, register to register, the best of the seeds; a seed with - was not routed
-within its time. LUTs have carries and LUT RAM. UltraScale+: LUTs, LUT RAM, flip-flops and block
-RAMs of 36 Kb, mapped. A line is of its commit and its tools; newer gateware or tools may differ.
-[Clock, area and latency](hardware.md) says more of some lines.
+Clocks are nextpnr's, register to register, the best of the seeds; a seed with - was not
+routed, or not within its time. LUTs have carries and LUT RAM. UltraScale+: LUTs, LUT RAM,
+flip-flops and block RAMs of 36 Kb, mapped. A line is of its commit and its tools; newer
+gateware or tools may differ. [Clock, area and latency](hardware.md) says more of some lines.
 """
 _BOARDS = """# Bitstreams of boards
 

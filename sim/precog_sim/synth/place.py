@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from math import inf
 from pathlib import Path
 
 from .target import (
@@ -28,6 +29,8 @@ __all__ = [
     "synthesise",
     "xcup_cells",
 ]
+
+_NO_WAY = "ERROR: Failed to route arc"  # in nextpnr's words
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Placed:
     ----------
     seed : int
     fmax_mhz : float, optional
-        nextpnr's estimate after routing; None: routing had no end within its time.
+        nextpnr's estimate after routing; None: it was not routed, or not within its time.
     used : dict
         Resource name to count (TRELLIS_COMB, TRELLIS_FF, MULT18X18D, DP16KD).
     path : list of str
@@ -151,7 +154,8 @@ def place(netlist: Netlist, target: Target, seed: int, limit_s: float) -> Placed
     """Place and route one seed, for `limit_s` seconds at most.
 
     Where wires stay in conflict a router has no end: then there is no clock, which is kept, too,
-    and tried again with a longer limit only.
+    and tried again with a longer limit only. A wire that it finds no way for, such as a
+    clock's from its pin, gives no clock either.
 
     Raises
     ------
@@ -183,8 +187,11 @@ def place(netlist: Netlist, target: Target, seed: int, limit_s: float) -> Placed
         ]
         try:
             run_tool(command, netlist.directory, limit_s=limit_s)
-        except ToolTimeout:
-            endless.write_text(str(limit_s))
+        except SynthError as error:
+            late = isinstance(error, ToolTimeout)
+            if not late and _NO_WAY not in str(error):
+                raise
+            endless.write_text(str(limit_s if late else inf))
             return Placed(seed, None, {}, [])
         finally:
             if settings:

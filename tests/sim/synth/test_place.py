@@ -9,7 +9,7 @@ import pytest
 
 from precog_sim.synth import place as module
 from precog_sim.synth.place import Netlist, Placed, place
-from precog_sim.synth.target import ECP5_85
+from precog_sim.synth.target import ECP5_85, SynthError
 
 _REPORT = """{"fmax": {"clk": {"achieved": 101.5}}, "utilization": {"DP16KD": {"used": 3}}}"""
 
@@ -73,3 +73,17 @@ def test_router2_has_settings_in_a_netlist_that_goes_again(
         "report-1.json",
         next(tmp_path.glob("seed1-*.json")).name,
     ]
+
+
+def test_a_wire_without_a_way_is_a_seed_without_a_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netlist = Netlist(tmp_path, "abc", {})
+    lost = "echo \"ERROR: Failed to route arc 0.0 of net 'clk', from X63 to X0.\" >&2; exit 1"
+    runs = router(tmp_path, monkeypatch, lost)
+    for limit_s in (60.0, 600.0):
+        assert place(netlist, ECP5_85, 1, limit_s).fmax_mhz is None
+    assert runs.read_text().count("run") == 1
+    router(tmp_path, monkeypatch, "echo 'ERROR: no such device' >&2; exit 1")
+    with pytest.raises(SynthError, match="no such device"):
+        place(netlist, ECP5_85, 2, 60.0)
