@@ -22,7 +22,7 @@ from precog_sim.network import Record, Result, Scenario, check_timing, run
 from precog_sim.network.asking import LOG_FIELDS, asking
 from precog_sim.network.prepare import link_facts
 from precog_sim.network.program_integer import SWEEP_NS, integer_program
-from precog_sim.rtl.transport import parse_config
+from precog_sim.rtl.transport import loop_config
 from precog_spec.engine.events import Kind
 
 __all__ = ["EngineRun", "EngineSetup", "check_rtl", "compare_engines", "run_with_engine"]
@@ -144,13 +144,9 @@ def check_rtl(uri: str, flows: int) -> None:
     DeviceError
         `uri` is not a configuration.
     """
-    scheme, _, argument = uri.partition(":")
-    if scheme != "sim":
-        return
-    config = parse_config(argument)
-    _check_sizes(config.law_cores > 0, config.qps, flows)
-    if config.width:
-        raise ValueError("device in the loop must have no packets: leave width out")
+    config = loop_config(uri)
+    if config is not None:
+        _check_sizes(config.law_cores > 0, config.qps, flows)
 
 
 def _check_sizes(engine: bool, qps: int, flows: int) -> None:

@@ -303,7 +303,7 @@ def _decided(
     from precog_host.device import Device
     from precog_host.emulator.device import Emulator
     from precog_sim.loop import LoopSetup, run_in_loop
-    from precog_sim.rtl.transport import parse_config
+    from precog_sim.rtl.transport import loop_config
 
     follows_rtts = choice.scores is not None and choice.scores.source == "model"
     setup = LoopSetup(
@@ -319,10 +319,10 @@ def _decided(
         scores=choice.scores,
         queue_model=choice.queue_model,
     )
-    scheme, _, argument = choice.device.partition(":")
-    if scheme == "sim":
+    config = loop_config(choice.device)
+    if config is not None:
         # The RTL is built for minutes when it is opened; the golden device refuses the same setups.
-        rehearsal = Device(Emulator(parse_config(argument)))
+        rehearsal = Device(Emulator(config))
         setup.apply(rehearsal, flows)
         if setup.forecasts:
             setup.check_forecasts(rehearsal)

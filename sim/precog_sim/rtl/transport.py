@@ -19,7 +19,7 @@ from .packet_nic import PacketNic
 from .queues import RtlQueues
 from .verilate import VerilateError
 
-__all__ = ["RtlTransport", "open_rtl", "parse_config"]
+__all__ = ["RtlTransport", "loop_config", "open_rtl", "parse_config"]
 
 _ADDRESS_BITS = 16  # of the exported NIC
 
@@ -87,6 +87,27 @@ def parse_config(argument: str) -> NicConfig:
         return NicConfig(**{**values, "dsp": "generic"})  # a vendor's block is no Verilog
     except ValueError as error:
         raise DeviceError(f"simulator: {error}") from error
+
+
+def loop_config(uri: str) -> NicConfig | None:
+    """What `uri` says of a Verilated NIC that decides in a network; None: another transport.
+
+    A wrong one is refused here before it is built, which takes minutes.
+
+    Raises
+    ------
+    DeviceError
+        The argument is not a configuration.
+    ValueError
+        The NIC has packets.
+    """
+    scheme, _, argument = uri.partition(":")
+    if scheme != "sim":
+        return None
+    config = parse_config(argument)
+    if config.width:
+        raise ValueError("device in the loop must have no packets: leave width out")
+    return config
 
 
 def open_rtl(argument: str) -> RtlTransport | PacketNic:

@@ -59,6 +59,7 @@ def test_incast_of_several_laws(run: Run) -> None:
         ("--scores queue -d sim:tiny", "device must have a queue profiler and forecasts"),
         ("--law dcqcn --in-the-loop rtl --dcqcn mine", "preset of dcqcn must be one of"),
         ("-d sim:lanes=3", "simulator: lanes must"),
+        ("-d sim:width=64", "device in the loop must have no packets: leave width out"),
     ],
 )
 def test_incast_refuses_a_setup_before_its_device_is_built(
