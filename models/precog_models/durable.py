@@ -35,18 +35,25 @@ def check_target(path: str | Path, *, made: bool = False) -> None:
         raise PermissionError(errno.EACCES, "Folder is read-only", str(folder))
 
 
-def write_durably(path: str | Path, data: bytes, *, mode: int = 0o644) -> None:
+def write_durably(path: str | Path, data: bytes, *, mode: int = 0o644, made: bool = False) -> None:
     """Replace a file in one step; once this returns, the new content survives a power cut.
 
     Where the name is a link, its target is replaced: the link may be /dev/stdout.
+
+    Parameters
+    ----------
+    made : bool
+        Its folder is made if it is not there.
 
     Raises
     ------
     OSError
         As `check_target`, or the disk takes it not; the file is then as it was.
     """
-    check_target(path)
+    check_target(path, made=made)
     target = Path(path).resolve()
+    if made:
+        target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)

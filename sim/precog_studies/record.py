@@ -20,8 +20,8 @@ def write_record(record: Path, said: Mapping[str, Any]) -> None:
     OSError
         The disk does not take it; the file is then as it was.
     """
-    record.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(record, (json.dumps(said, indent=1, allow_nan=False) + "\n").encode())
+    text = json.dumps(said, indent=1, allow_nan=False) + "\n"
+    write_durably(record, text.encode(), made=True)
 
 
 def finish(record: Path, page: Path | None, text: Callable[[], str]) -> int:

@@ -356,8 +356,7 @@ class Repository:
 
     def _put_target(self, target: TargetFile, data: bytes) -> None:
         place = self._place(target)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_durably(place, data)
+        write_durably(place, data, made=True)
 
 
 def _time(now: int) -> datetime:

@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from precog_models.durable import check_target
+from precog_models.durable import check_target, write_durably
 from precog_models.float_lstm import FloatLstm
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import (
@@ -293,6 +293,15 @@ def test_only_a_regular_file_is_replaced(tmp_path: Path) -> None:
         check_target(fifo / "none" / "m", made=True)
     assert fifo.is_fifo()
     assert [entry.name for entry in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_a_file_s_folder_is_made_where_that_is_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "none" / "m"
+    with pytest.raises(OSError, match="No such folder"):
+        write_durably(path, b"a")
+    write_durably(path, b"a", made=True)
+    write_durably(path, b"b", made=True)
+    assert path.read_bytes() == b"b"
 
 
 def test_a_link_stays_one_and_its_target_is_replaced(tmp_path: Path) -> None:

@@ -228,8 +228,7 @@ def _write(text: str, path: Path) -> None:
     """Write a file whole or not at all, in a folder that is made."""
     from precog_models.durable import write_durably
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(path, text.encode())
+    write_durably(path, text.encode(), made=True)
 
 
 def _number(name: str, text: str) -> int:

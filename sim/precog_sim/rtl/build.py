@@ -84,8 +84,7 @@ def _exported(config: NicConfig, root: Path) -> str:
     from precog_hw.export import nic_verilog
 
     text = nic_verilog(config, name=TOP)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(kept, text.encode())
+    write_durably(kept, text.encode(), made=True)
     return text
 
 

@@ -88,7 +88,6 @@ def shown(line: dict[str, Any]) -> dict[str, Any]:
 
 def _update(path: Path, line: dict[str, Any]) -> None:
     """Put the line among those of its board's netlist; there are none of another netlist then."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     kept = json.loads(path.read_text()) if path.exists() else []
     by_name = {
         (entry["board"], entry["seed"]): entry
@@ -97,7 +96,7 @@ def _update(path: Path, line: dict[str, Any]) -> None:
     }
     order = list(BOARDS)
     lines = sorted(by_name.values(), key=lambda one: (order.index(one["board"]), one["seed"]))
-    write_durably(path, (json.dumps(lines, indent=1) + "\n").encode())
+    write_durably(path, (json.dumps(lines, indent=1) + "\n").encode(), made=True)
 
 
 if __name__ == "__main__":
