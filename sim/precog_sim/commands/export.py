@@ -137,7 +137,11 @@ def _checked(
     ------
     ValueError
         The options do not say one file, one width, a block and a name that Verilog has.
+    OSError
+        No such file can be written.
     """
+    from precog_models.durable import check_target
+
     if output is None:
         raise ValueError("output must be given: -o FILE")
     if width is not None and len(width) > 1:
@@ -152,6 +156,7 @@ def _checked(
         _check_name(name)
     if output.is_dir():
         raise ValueError(f"output must be a file, {output} is a folder")
+    check_target(output, made=True)  # before seconds of elaboration
     return output
 
 

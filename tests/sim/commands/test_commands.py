@@ -3,12 +3,14 @@
 import dataclasses
 import inspect
 import json
+import os
 from pathlib import Path
 
 import pytest
 from tests.command_line import Ran, Run, ran
 
 from precog_host.device import Device
+from precog_hw import export
 from precog_models.image import pretrained_names
 from precog_models.presets import LAW_PRESETS
 from precog_models.rate.reference.dcqcn import PRESETS as DCQCN
@@ -166,6 +168,16 @@ def test_export_writes_verilog(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.xdist_group("cps-tx")
+def test_export_refuses_a_place_before_it_elaborates(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "nic_verilog", None)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = run("export", "-o", str(pipe))
+    assert (done.status, done.err) == (2, f"error: file {pipe}: Not a regular file\n")
+
+
 def test_export_writes_a_part_of_the_packet_path(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "tx.v"
     arguments = ("--block", "cps-tx", "--width", "64", "--slots", "16", "--name", "mine")
