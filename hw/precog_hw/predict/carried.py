@@ -26,6 +26,8 @@ __all__ = ["CARRIED_COMMIT", "CARRIED_EVENTS", "CarriedScores"]
 
 STATE = data.StructLayout({name: unsigned(bits) for name, bits in CARRIED_STATE})
 EVENT = data.StructLayout({name: unsigned(bits) for name, bits in CARRIED_EVENT})
+#: Its fields in cycle 0. Constants in the others would wait for an event in a Verilog simulator.
+_BEGUN = data.StructLayout({name: EVENT[name].shape for name in ("kind", "qp", "t", "score")})
 
 #: A score that goes into a row of the packet path, plus 1, or 0: none.
 _PUT = data.StructLayout({"put": 1, "score": SCORE_BITS, "expired": 1})
@@ -135,7 +137,7 @@ class CarriedScores(wiring.Component):
 
     def _turns(self, m: Module) -> tuple[Signal, data.View]:
         """Cycle 0: a forecast first, then a new configuration, then a visit."""
-        event, stb, visits = Signal(EVENT), Signal(), Signal()
+        event, stb, visits = Signal(_BEGUN), Signal(), Signal()
         at = Signal(self._config.qp_bits)
         passed = Signal(range(self.VISIT_CYCLES))
         cleared = self.command_stb & self.command.clear
@@ -186,7 +188,8 @@ class CarriedScores(wiring.Component):
             memory.read_port(domain="comb") for memory in (models, queues, sources)
         )
         wanted, slot = self.command.config, self.command.config.model_slot
-        events = [Signal(EVENT, name=f"event{n}") for n in (1, 2, 3)]
+        layouts = (_BEGUN, EVENT, EVENT)
+        events = [Signal(layout, name=f"event{n}") for n, layout in enumerate(layouts, 1)]
         limits = [Signal(Fmt.TIME.width, name=f"limit{n}") for n in (2, 3)]
         names = [Signal(named, name=name) for name in ("queue_named", "rtt_named")]
         m.d.comb += [
@@ -207,7 +210,7 @@ class CarriedScores(wiring.Component):
         ]
         m.d.sync += [
             events[0].eq(begun),
-            events[1].eq(events[0]),
+            *(events[1][name].eq(events[0][name]) for name in _BEGUN.members),
             events[1].source.eq(source.data),
             names[0].eq(queue.data),
             names[1].eq(own.data.rtt),

@@ -1,6 +1,7 @@
 """Predicted scores for packets, in pysim: the golden model replays the order of the events."""
 
 import random
+import re
 from collections import deque
 from dataclasses import replace
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
+from precog_hw.export import block_verilog
 from precog_hw.predict.carried import CarriedScores
 from precog_models.predict.carried import CarriedScores as Golden
 from precog_spec.carried import CARRIED_EVENT, CarriedKind
@@ -166,3 +168,9 @@ def test_golden_replays_the_order(age: int, seed: int) -> None:
     sim.run()
     assert min(order.seen.values()) > 10
     assert order.expired > 0
+
+
+def test_every_bit_is_driven_in_a_simulator_of_events() -> None:
+    """`always @*` that reads nothing never runs there: a constant would stay unknown."""
+    text = block_verilog(CarriedScores(CONFIG), name="carried")
+    assert not re.search(r"always @\*\n\s+\S+( \[.*\])? = \d+'h\w+;", text)
