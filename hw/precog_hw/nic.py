@@ -46,7 +46,6 @@ from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.qp import QpWindow
 from precog_hw.csr.watchdog import Watchdog
 from precog_hw.micro.core import MicroCore
-from precog_hw.pace.wire_mode import WireMode
 from precog_hw.packet.card import Card
 from precog_hw.packet.card_options import CardOptions
 from precog_hw.rate.receiver import Receiver
@@ -171,7 +170,7 @@ class PrecogNic(wiring.Component):
         timed = config.grants or config.profile
         parts = Parts(
             *(m, self, config, self._tick_ps, bank, tables, core, window, card),
-            wire=WireMode(wire_store(config)) if config.wire else None,
+            wire=pacing.wire_mode(config) if config.wire else None,
             receiver=Receiver(config) if config.receiver else None,
             now=card.now if card is not None else self.now if timed else None,
         )

@@ -49,7 +49,6 @@ NEEDS = (
     ("senders", "width", "packets say who sends"),
     ("wire", "width", "its cells hold packets"),
     ("wire", "grants", "its packets wait for grants"),
-    ("wire", "ipv6", "its packets are of both versions"),
     ("macs", "width", "their frames are its packets"),
     ("tree", "forecast", "trees are its queue models"),
     ("forecast", "laws", "its scores are for PSCHED"),

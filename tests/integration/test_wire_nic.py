@@ -17,7 +17,18 @@ from precog_spec.registers.wire import WIRE_EVENTS
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, packet
 from .packet_bench import check_registers
-from .wire_nic_bench import CONFIG, IDLE, LINK, OVERHEAD, STORE, TICK_PS, Bench, of, paced
+from .wire_nic_bench import (
+    CONFIG,
+    IDLE,
+    LINK,
+    OVERHEAD,
+    RELAXED,
+    STORE,
+    TICK_PS,
+    Bench,
+    of,
+    paced,
+)
 
 WHEEL_STEP = 4  # ticks from one look of the timing wheel at a bucket to the next
 
@@ -25,10 +36,16 @@ pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("wire_nic")]
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench()
+def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    made = Bench(config=getattr(request, "param", CONFIG))
     yield made
     made.device.close()
+
+
+#: Both forms of the router.
+each_form = pytest.mark.parametrize(
+    "bench", [CONFIG, RELAXED], indirect=True, ids=["pipelined", "relaxed"]
+)
 
 
 def starts(run: Run) -> dict[int, np.ndarray]:
@@ -45,6 +62,7 @@ def test_counters_are_named_as_in_hardware() -> None:
     assert [name for name, _ in WIRE_EVENTS] == list(HARDWARE_EVENTS)
 
 
+@each_form
 def test_each_at_its_rate_in_its_order_and_the_rest_passes(bench: Bench, seed: int) -> None:
     """Rates to 0.1 %; what is of nobody, and CNPs, overtake; no byte is changed or lost."""
     rng = random.Random(seed)
@@ -196,6 +214,7 @@ def test_round_trips_begin_when_packets_leave(bench: Bench, seed: int) -> None:
     assert 0 < sink.first[2] - (t - rtt) < 100
 
 
+@each_form
 def test_exact_whatever_happens(bench: Bench, seed: int, volume: int) -> None:
     """Random packets, quotas, pauses, queue pairs that come and go: nothing is lost unseen."""
     rng = random.Random(seed)

@@ -17,7 +17,7 @@ from precog_hw.store.layouts import commit_layout
 from precog_models.store.packet_store import Outcome
 from precog_sim.rtl.packet_block import Run, Wire
 from precog_sim.rtl.packet_nic import PacketNic
-from precog_spec.config import PRESETS
+from precog_spec.config import PRESETS, NicConfig
 from precog_spec.contract import Fmt, QueueEvent
 from precog_spec.frames.cps import Mode
 from precog_spec.frames.opcodes import (
@@ -34,12 +34,27 @@ from ..hw.pace.traffic import Words
 from ..hw.store.bench import QUEUES, Replay
 from ..models.packet.frames import A_QP, B4, B_QP, packet
 
-__all__ = ["CONFIG", "IDLE", "LINK", "OVERHEAD", "STORE", "TICK_PS", "Bench", "of", "paced"]
+__all__ = [
+    "CONFIG",
+    "IDLE",
+    "LINK",
+    "OVERHEAD",
+    "RELAXED",
+    "STORE",
+    "TICK_PS",
+    "Bench",
+    "of",
+    "paced",
+]
 
 CONFIG = dataclasses.replace(
     PRESETS["tiny"], width=64, receiver=True, grants=True, wire=256, profile=True, ecc=False
 )
 TICK_PS = 1600
+#: A board's NIC: relaxed, `micro`, without IPv6 and a receiver.
+RELAXED = dataclasses.replace(
+    PRESETS["ecp5-45"], dsp="generic", grants=True, wire=CONFIG.wire, profile=True
+)
 STORE = queues(wire_store(CONFIG))
 LINK = 64 / (TICK_PS * 1e-3)  # Gb/s
 OVERHEAD = 24  # bytes: what the register has at reset
@@ -53,10 +68,10 @@ _ROCE_AT, _OPCODE_AT, _QP_AT, _PSN_AT, _SYNDROME_AT = 36, 42, 47, 51, 54
 class Noting(PacketNic):
     """The pacer's log and the profiler's, of cycles in which the host talks, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: NicConfig) -> None:
         self.noted: list[tuple[int, int]] = []
         self.noted_queues: list[int] = []
-        super().__init__(CONFIG, tick_ps=TICK_PS)
+        super().__init__(config, tick_ps=TICK_PS)
 
     def _tick(self) -> None:
         if self.block.peek("pace_log_stb"):
@@ -74,6 +89,8 @@ class Bench:
     at_reset : bool
         Everything is as the reset left it; else what has no room holds the input, and a queue
         pair's quota is most of the memory.
+    config : NicConfig
+        Of `CONFIG`'s sizes.
 
     Attributes
     ----------
@@ -81,8 +98,8 @@ class Bench:
         Queue pairs that have some.
     """
 
-    def __init__(self, *, at_reset: bool = False) -> None:
-        self.nic = Noting()
+    def __init__(self, *, at_reset: bool = False, config: NicConfig = CONFIG) -> None:
+        self.nic = Noting(config)
         self.windows: set[int] = set()
         self.pacer = PaceReplay(CONFIG.qps, overhead=OVERHEAD, whole=True)
         self._requests: deque[tuple[int, int]] = deque()
@@ -107,7 +124,9 @@ class Bench:
 
     def quota(self, cells: int) -> None:
         """Of each queue pair."""
-        assert self.device.receiver is not None
+        if self.device.receiver is None:
+            self.waiting.set_parameters(quota=cells)
+            return
         for qp in range(CONFIG.qps):
             self.device.receiver.configure(qp, base_quota=cells)
 

@@ -6,10 +6,18 @@ from amaranth.lib import wiring
 from precog_hw.adapters import pacer as pacer_adapter
 from precog_hw.adapters import wire as wire_adapter
 from precog_hw.pace.grants import Grants
+from precog_hw.pace.wire_mode import WireMode
+from precog_spec.config import NicConfig
 
 from .parts import Parts
+from .ports import wire_store
 
-__all__ = ["grants"]
+__all__ = ["grants", "wire_mode"]
+
+
+def wire_mode(config: NicConfig) -> WireMode:
+    """Wire mode of a NIC that has it."""
+    return WireMode(wire_store(config), relaxed=config.relaxed, ipv6=config.ipv6)
 
 
 def grants(parts: Parts) -> None:

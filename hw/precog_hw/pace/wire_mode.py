@@ -40,6 +40,8 @@ class WireMode(wiring.Component):
     Parameters
     ----------
     config : StoreConfig
+    relaxed, ipv6 : bool
+        As `PacketRouter`.
 
     Members
     -------
@@ -67,8 +69,9 @@ class WireMode(wiring.Component):
     i_look: stream.Interface
     i_quota: stream.Interface
 
-    def __init__(self, config: StoreConfig) -> None:
+    def __init__(self, config: StoreConfig, *, relaxed: bool = False, ipv6: bool = True) -> None:
         self._config = config
+        self._router = PacketRouter(config.width, config.qps, relaxed=relaxed, ipv6=ipv6)
         qps, packets = config.qps, packet_signature(config.width)
         super().__init__(
             {
@@ -95,7 +98,7 @@ class WireMode(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
-        m.submodules.router = router = PacketRouter(config.width, config.qps)
+        m.submodules.router = router = self._router
         m.submodules.path = path = WirePath(config)
         m.submodules.acks = acks = Latest(ack_layout(config.qps))
         m.submodules.of_route = of_route = RowMemory(1, config.qps)

@@ -4,9 +4,8 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from precog_hw.nic import wire_store
+from precog_hw.compose.pacing import wire_mode
 from precog_hw.pace.grants import Grants
-from precog_hw.pace.wire_mode import WireMode
 from precog_spec.config import NicConfig
 
 __all__ = ["PacedWire"]
@@ -37,7 +36,7 @@ class PacedWire(wiring.Component):
     """
 
     def __init__(self, config: NicConfig) -> None:
-        self._mode, self._grants = WireMode(wire_store(config)), Grants(config)
+        self._mode, self._grants = wire_mode(config), Grants(config)
         self._outside = {
             f"{part}_{name}": (made, name, member)
             for part, made in (("mode", self._mode), ("grants", self._grants))

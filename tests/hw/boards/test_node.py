@@ -15,7 +15,6 @@ from precog_spec.config import PRESETS
 WHOLE = replace(
     PRESETS["ecp5-45"],
     laws=True,
-    ipv6=True,
     micro=False,
     grants=True,
     profile=True,
