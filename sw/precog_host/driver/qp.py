@@ -209,7 +209,7 @@ class Qp:
         if low > high:
             raise ValueError(f"min_gbps must not be above max_gbps, not {low:g} and {high:g}")
         if not low <= first <= high:
-            raise ValueError(f"init_gbps must be in {low:g}..{high:g}, not {first:g}")
+            raise ValueError(f"initial rate must be in {low:g}..{high:g} Gb/s, not {first:g}")
         return config
 
     def apply(self, config: dict[str, int], *, clear: bool = True) -> None:

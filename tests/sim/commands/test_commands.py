@@ -55,7 +55,7 @@ def test_incast_of_several_laws(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--start-gbps 0", "init_gbps must be in 1..100, not 0"),
+        ("--start-gbps 0", "initial rate must be in 1..100 Gb/s, not 0"),
         ("--senders 99", "flows must be at most the device's 64 queue pairs, not 99"),
         ("--preset mine", "law preset must be one of"),
         ("--scores queue -d sim:tiny", "device must have a queue profiler and forecasts"),
@@ -280,7 +280,7 @@ _BAD = [
     ),
     (["sim", "incast", "--size", str(10**15)], "flow size must be at most 1099511627776"),
     (["sim", "incast", "--jitter-ns", "nan"], "jitter_ns must be in 0.."),
-    (["sim", "incast", *SMALL, "--start-gbps", "0"], "init_gbps must be in 1..100, not 0"),
+    (["sim", "incast", *SMALL, "--start-gbps", "0"], "initial rate must be in 1..100 Gb/s, not 0"),
     (["pid", "tune", "--preset", "x"], "preset must be one of"),
     (["model", "train", "-o", "/no/folder/m"], "file /no/folder: No such folder"),
     (["model", "train", "-o", "x.model", "--data", "x"], "data plan must be one of"),
