@@ -11,6 +11,7 @@ from precog_sim.network.native import call_law, call_law_telemetry
 from precog_sim.network.net import Net
 from precog_sim.network.outside import decide_outside, notify_outside, retime
 from precog_sim.network.program import EVENT_WORDS, word
+from precog_sim.network.topology import MOST_GBPS
 from precog_sim.network.wheel import cancel, schedule
 
 __all__ = ["decide", "lose", "notify", "score", "sent", "start_law", "time_out"]
@@ -20,7 +21,7 @@ _BYTES, _MARKED, _SAMPLE = word("bytes"), word("marked"), word("sample")
 _SEQ, _NEXT, _PREDICTION = word("seq"), word("next"), word("prediction")
 _RATE, _WINDOW, _DUE = word("rate"), word("window"), word("due")
 _TIMER, _TIMEOUT, _SENDERS = word("timer"), word("timeout"), word("senders")
-_MOST_BPS = 1e15
+_MOST_BPS = MOST_GBPS * 1e9
 _NEVER_NS = 1e15  # of a timer
 _WORD_BYTES = 8
 _EVENT_BYTES = EVENT_WORDS * _WORD_BYTES

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from precog_sim.network.routing import Ends, all_routes
 
-__all__ = ["Link", "Routes", "Topology", "fat_tree", "star"]
+__all__ = ["MOST_GBPS", "Link", "Routes", "Topology", "fat_tree", "star"]
 
-
-_MOST_GBPS = 1e6  # of what a law may decide
+#: Of a link, and of what a law may decide.
+MOST_GBPS = 1e6
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Link:
     loss: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.gbps < _MOST_GBPS:
+        if not 0 < self.gbps < MOST_GBPS:
             raise ValueError(
-                f"link rate must be above 0 and below {_MOST_GBPS:g} Gb/s, not {self.gbps!r}"
+                f"link rate must be above 0 and below {MOST_GBPS:g} Gb/s, not {self.gbps!r}"
             )
         if self.delay_ps < 0:
             raise ValueError(f"link delay must be >= 0 ps, not {self.delay_ps!r}")
