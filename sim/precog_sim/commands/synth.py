@@ -71,9 +71,14 @@ def synth(
             if value not in known:
                 choices = ", ".join(map(str, known))
                 raise ValueError(f"{name} must be one of {choices}, not {value!r}")
+    if block and all(one.startswith("core") for one in block):
+        refuse_ignored(context, "width", why="with cores alone")
+    if block and not any(one.startswith("core") for one in block):
+        refuse_ignored(context, "lanes", why="without a core")
     if not show:
         check_target(output / "summary.json", made=True)  # before minutes of work
         command = [sys.executable, "-m", "precog_sim.synth", "--out", str(output)]
+        command += ["--record", str(output / "summary.json")]  # the evidence is of `make synth`
         for name, given in (("block", block), ("lanes", lanes), ("width", width), ("seeds", seed)):
             command += [f"--{name}", *map(str, given)] if given else []
         # Its progress and lines are for people: standard output belongs to the result.

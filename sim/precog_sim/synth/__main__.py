@@ -27,7 +27,7 @@ from .netlist_run import run_netlist
 from .page import page
 from .place import Placed, place
 from .rate import QPS, RATE_BLOCKS
-from .record import recorded, update
+from .record import check_tables, recorded, update
 from .subject import Subject, best_of, core_subject, packet_subject, rate_subject
 
 __all__ = ["main"]
@@ -78,11 +78,9 @@ def main() -> int:
         help="decisions of the core's netlist's simulation; 0: none",
     )
     arguments = parser.parse_args()
-    if not arguments.limit_min > 0:
-        parser.error(f"--limit-min must be above 0, not {arguments.limit_min:g}")
+    check_tables(parser, arguments.out / "summary.json", arguments.record)
     try:  # before hours of work
-        for path in (arguments.out / "summary.json", arguments.record):
-            recorded(path)
+        _check(arguments)
     except ValueError as error:
         parser.error(str(error))
     wanted = _wanted(arguments)
@@ -103,6 +101,34 @@ def main() -> int:
         f"{result.decisions:,} decisions with the vendor's cells {result.first}"
     )
     return bool(result.mismatches or unrouted)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what would fail after hours, or would have no effect.
+
+    Raises
+    ------
+    ValueError
+        A number is out of range, a value stands twice, no block has such a size, or a table that
+        is there is none.
+    """
+    if not arguments.limit_min > 0:
+        raise ValueError(f"--limit-min must be above 0, not {arguments.limit_min:g}")
+    for name, least in (("jobs", 1), ("netlist", 0)):
+        value = getattr(arguments, name)
+        if value < least:
+            raise ValueError(f"--{name} must be {least} or more, not {value}")
+    for name in ("block", "lanes", "width", "qps", "seeds"):
+        values = getattr(arguments, name) or ()
+        if len(set(values)) < len(values):
+            raise ValueError(f"--{name} must have each value once, not {values!r}")
+    for qps in arguments.qps or ():
+        if qps < 2 or qps & (qps - 1):
+            raise ValueError(f"--qps must be powers of two, 2 or more, not {qps}")
+    if arguments.qps and not set(arguments.block) & set(RATE_BLOCKS):
+        raise ValueError(f"--qps must be left out without a block of {', '.join(RATE_BLOCKS)}")
+    for path in (arguments.out / "summary.json", arguments.record):
+        recorded(path)
 
 
 def _wanted(arguments: argparse.Namespace) -> dict[str, Callable[[], Subject]]:

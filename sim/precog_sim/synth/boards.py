@@ -18,6 +18,7 @@ from precog_sim.commit import commit_name
 
 from .bitstream import BitstreamError, build, row
 from .page import boards_page, clocks_text
+from .record import check_tables
 from .target import SynthError
 
 __all__ = ["COLUMNS", "main", "shown"]
@@ -38,6 +39,7 @@ def main() -> int:
         "--twice", action="store_true", help="make each once more from nothing, and compare"
     )
     arguments = parser.parse_args()
+    check_tables(parser, arguments.out / "boards.json", arguments.record)
     status = 0
     for name in arguments.board:
         print(f"{name}: synthesis, place and route, ten to forty minutes ...", flush=True)

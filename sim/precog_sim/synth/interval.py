@@ -19,6 +19,7 @@ from precog_spec.config import PRESETS
 
 from ..rtl.library import RtlNic
 from ..rtl.transport import RtlTransport
+from .record import check_tables
 
 __all__ = ["image", "interval", "main"]
 
@@ -67,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if not 1 <= given.mhz <= 2000:
         parser.error(f"--mhz must be in 1..2000, not {given.mhz:g}")
+    check_tables(parser, given.out / f"interval-{given.preset}.json")
     config = PRESETS[given.preset]
     core = replace(
         config, width=0, wire=0, receiver=False, senders=False, macs=0, grants=False, dsp="generic"

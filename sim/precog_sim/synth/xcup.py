@@ -21,6 +21,7 @@ from precog_spec.config import PRESETS
 from .blocks import TOP
 from .place import xcup_cells
 from .rate import engine_verilog, rate_verilog
+from .record import check_tables
 
 __all__ = ["Xcup", "main", "xcup_area"]
 
@@ -106,6 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for qps in given.qps:
         if qps < 2 or qps & (qps - 1):
             parser.error(f"--qps must be powers of two, 2 or more, not {qps}")
+    check_tables(parser, given.out / "xcup.json")
     todo: list[tuple[dict[str, Any], Callable[[], str]]] = [
         ({"preset": given.preset}, lambda: nic_verilog(PRESETS[given.preset], name=TOP))
     ]

@@ -368,6 +368,8 @@ _BAD = [
         "block must be one of core, core-ecc, cps-tx, cps-rx, packet, not 'nic'",
     ),
     (["synth", "--show", "-o", "/no/folder"], "/no/folder/summary.json must exist"),
+    (["synth", "--block", "core", "--width", "64"], "--width has no effect with cores alone"),
+    (["synth", "--block", "cps-tx", "--lanes", "16"], "--lanes has no effect without a core"),
     (["synth", "-o", "/dev/null"], "file /dev/null: No such folder"),
     (["synth", "--board", "ecpix-5-85f", "-o", "/dev/null/x"], "file /dev/null: No such folder"),
     (["report", "/no/folder"], "/no/folder/result.json must exist"),
