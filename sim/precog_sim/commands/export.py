@@ -210,9 +210,11 @@ def _corundum(
     """The application block's files."""
     from precog_hw.corundum.export import app_files
     from precog_hw.corundum.interface import APP_ID
+    from precog_models.durable import check_target
 
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"output must be a folder with --target corundum, {folder} is a file")
+    check_target(folder / "mqnic_app_block.v", made=True)  # before half a minute of elaboration
     config = _config(*sizes)
     widths = widths or [config.width or _WIDTH]
     number = APP_ID if app_id is None else _number("app_id", app_id)

@@ -176,6 +176,9 @@ def test_export_refuses_a_place_before_it_elaborates(
     os.mkfifo(pipe)
     done = run("export", "-o", str(pipe))
     assert (done.status, done.err) == (2, f"error: file {pipe}: Not a regular file\n")
+    monkeypatch.setattr("precog_hw.corundum.export.app_files", None)
+    done = run(*CORUNDUM, "-o", str(pipe / "app"))
+    assert (done.status, done.err) == (2, f"error: file {pipe}: No such folder\n")
 
 
 def test_export_writes_a_part_of_the_packet_path(run: Run, tmp_path: Path) -> None:
