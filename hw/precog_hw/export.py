@@ -56,30 +56,34 @@ names.
 The first field of a structure stands in the lowest bits of its port.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from amaranth.back import verilog
-from amaranth.hdl import Value
+from amaranth.hdl import Shape, Value
 from amaranth.hdl._ir import PortDirection  # public only in Amaranth 0.6
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 
+from precog_hw.compose.ports import nic_ports
 from precog_hw.nic import PrecogNic, nic_map
 from precog_hw.pace.wire import Wire
 from precog_hw.packet.blocks import CpsRx, CpsTx
 from precog_hw.packet.card import Card
 from precog_hw.packet.card_options import MIN_TICK_PS, CardOptions
 from precog_hw.store.layouts import StoreConfig
-from precog_hw.stream.axis import AxisPorts
-from precog_hw.stream.packet import beat_layout
+from precog_hw.stream.axis import AxisPorts, port_prefix
+from precog_hw.stream.packet import USER, beat_layout
 from precog_hw.verilog import elaborating, verilog_text
 from precog_spec.config import NicConfig
 
 __all__ = [
     "PACKET_BLOCKS",
     "block_verilog",
+    "nic_fields",
     "nic_verilog",
     "packet_block",
     "packet_verilog",
+    "port_fields",
     "port_map",
 ]
 
@@ -110,15 +114,49 @@ _MEMBERS = {"payload": "tdata", "valid": "tvalid", "ready": "tready"}
 def port_map(component: wiring.Component) -> dict[str, tuple[Value, PortDirection]]:
     """Exported name: (signal, direction) of every port of a component with the NIC's interfaces."""
     ports = {}
-    streams = _STREAMS | (_NIC_STREAMS if "s_axil" in component.signature.members else {})
     for path, member, value in component.signature.flatten(component):
-        names = [str(part) for part in path]
-        if names[0] in streams:
-            names = [streams[names[0]], _MEMBERS[names[1]]]
         inward = member.flow is wiring.In
         direction = PortDirection.Input if inward else PortDirection.Output
-        ports["_".join(names)] = (Value.cast(value), direction)
+        ports[_exported(path, component.signature)] = (Value.cast(value), direction)
     return ports
+
+
+def _exported(path: tuple[str | int, ...], signature: wiring.Signature) -> str:
+    """Exported name of a member."""
+    names = [str(part) for part in path]
+    streams = _STREAMS | (_NIC_STREAMS if "s_axil" in signature.members else {})
+    if names[0] in streams:
+        names = [streams[names[0]], _MEMBERS[names[1]]]
+    return "_".join(names)
+
+
+def nic_fields(config: NicConfig) -> str:
+    """`port_fields` of the NIC."""
+    return port_fields(wiring.Signature(nic_ports(config, nic_map(config).address_bits)))
+
+
+def port_fields(signature: wiring.Signature) -> str:
+    """A comment for Verilog: bits of each field of the ports that have fields, but for the logs."""
+    lines = ["// Fields of ports:\n"]
+    for path, member in signature.members.flatten():
+        if not member.is_port or not isinstance(member.shape, data.StructLayout):
+            continue
+        name, layout = _exported(path, signature), member.shape
+        if "user" in layout.members:  # of a packet stream
+            name, layout = f"{port_prefix(str(path[0]))}_tuser", USER
+        if not name.endswith("log"):
+            lines.append(f"//   {name}: {', '.join(_fields(layout))}\n")
+    return "".join(lines)
+
+
+def _fields(layout: data.StructLayout, prefix: str = "", low: int = 0) -> Iterator[str]:
+    """Name and bits of each field, those of a structure in it by themselves."""
+    for name, field in layout:
+        first, width = low + field.offset, Shape.cast(field.shape).width
+        if isinstance(field.shape, data.StructLayout):
+            yield from _fields(field.shape, f"{prefix}{name}.", first)
+        elif width:
+            yield f"{prefix}{name}[{first + width - 1}:{first}]"
 
 
 def nic_verilog(config: NicConfig, *, name: str = "precog_nic", tick_ps: int = 1000) -> str:

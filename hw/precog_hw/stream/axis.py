@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from .packet import USER
 
-__all__ = ["AxisPorts", "AxisSignature"]
+__all__ = ["AxisPorts", "AxisSignature", "port_prefix"]
 
 _BEAT = {"data", "keep", "last", "user"}
 
@@ -50,10 +50,9 @@ class AxisPorts(wiring.Component):
             if width is None:
                 members[name] = member
                 continue
-            inward = member.flow is In
-            self._streams[name] = ("s_axis" if inward else "m_axis") + name[1:]
+            self._streams[name] = port_prefix(name)
             signature = AxisSignature(width)
-            members[self._streams[name]] = In(signature) if inward else Out(signature)
+            members[self._streams[name]] = In(signature) if member.flow is In else Out(signature)
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
@@ -83,6 +82,11 @@ class AxisPorts(wiring.Component):
             else:
                 m.d.comb += [a.eq(b) for a, b in pairs] + [inside.ready.eq(axis.tready)]
         return m
+
+
+def port_prefix(name: str) -> str:
+    """Name of the ports of a packet stream that is the member ``i...`` or ``o...``."""
+    return ("s_axis" if name.startswith("i") else "m_axis") + name[1:]
 
 
 def _packet_width(interface: Any) -> int | None:

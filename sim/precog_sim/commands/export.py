@@ -84,8 +84,6 @@ def export(
         _dissector(output, shim_port, json_)
         return
     refuse_ignored(context, "shim_port", why="without --wireshark")
-    from precog_hw.export import packet_verilog
-
     if target not in _TARGETS:
         raise ValueError(f"target must be one of {', '.join(_TARGETS)}, not {target!r}")
     if target == "corundum":
@@ -99,9 +97,9 @@ def export(
     output = _checked(context, output, block, width, name)
     config: dict[str, Any]
     tick_ps = _TICK_PS if tick_ps is None else tick_ps
-    if block == "nic":
-        from precog_hw.export import nic_verilog
+    from precog_hw import export as gateware
 
+    if block == "nic":
         nic = _config(preset or _PRESET, qps, sets, dsp, grants, profile)
         nic = dataclasses.replace(
             nic,
@@ -113,11 +111,14 @@ def export(
             trace=bool(trace or nic.trace),
             wire=wire,
         )
-        text = nic_verilog(nic, name=name or "precog_nic", tick_ps=tick_ps)
+        text = gateware.nic_verilog(nic, name=name or "precog_nic", tick_ps=tick_ps)
+        text = gateware.nic_fields(nic) + text
         config = dataclasses.asdict(nic)
     else:
         bits = width[0] if width else _WIDTH
-        text = packet_verilog(block, bits, slots, name=name, tick_ps=tick_ps)
+        part = gateware.packet_block(block, bits, slots, tick_ps=tick_ps)
+        text = gateware.block_verilog(part, name=name or gateware.PACKET_BLOCKS[block])
+        text = gateware.port_fields(part.signature) + text
         config = {"width": bits, "slots": slots}
     _write(text, output)
     data = {"path": str(output), "bytes": len(text.encode()), "block": block, "config": config}

@@ -164,7 +164,9 @@ def test_export_writes_verilog(run: Run, tmp_path: Path) -> None:
     status, out, _ = run("export", "-o", str(path), "--preset", "tiny", "-j")
     assert status == 0
     assert json.loads(out)["config"]["qps"] == 4
-    assert "module precog_nic(" in path.read_text()
+    text = path.read_text()
+    assert text.startswith("// Fields of ports:\n")
+    assert "module precog_nic(" in text
 
 
 @pytest.mark.xdist_group("cps-tx")
@@ -188,7 +190,9 @@ def test_export_writes_a_part_of_the_packet_path(run: Run, tmp_path: Path) -> No
     assert status == 0
     data = json.loads(out)
     assert (data["block"], data["config"]) == ("cps-tx", {"width": 64, "slots": 16})
-    assert "module mine(" in path.read_text()
+    text = path.read_text()
+    assert "//   row_config: mode[1:0], " in text
+    assert "module mine(" in text
 
 
 def test_export_writes_the_block_for_corundum(run: Run, tmp_path: Path, monkeypatch) -> None:
