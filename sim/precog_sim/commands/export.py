@@ -17,18 +17,29 @@ from precog_spec.frames.cps import SHIM_PORT
 
 __all__ = ["export", "is_keyword"]
 
-# Reserved words of IEEE 1364-2005, annex B.
+# Reserved words of IEEE 1800-2017, annex B: Verilator reads a .v file as SystemVerilog.
 _KEYWORDS = """
-always and assign automatic begin buf bufif0 bufif1 case casex casez cell cmos config deassign
-default defparam design disable edge else end endcase endconfig endfunction endgenerate endmodule
-endprimitive endspecify endtable endtask event for force forever fork function generate genvar
-highz0 highz1 if ifnone incdir include initial inout input instance integer join large liblist
-library localparam macromodule medium module nand negedge nmos nor noshowcancelled not notif0
-notif1 or output parameter pmos posedge primitive pull0 pull1 pulldown pullup pulsestyle_ondetect
-pulsestyle_onevent rcmos real realtime reg release repeat rnmos rpmos rtran rtranif0 rtranif1
-scalared showcancelled signed small specify specparam strong0 strong1 supply0 supply1 table task
-time tran tranif0 tranif1 tri tri0 tri1 triand trior trireg unsigned use uwire vectored wait wand
-weak0 weak1 while wire wor xnor xor
+accept_on alias always always_comb always_ff always_latch and assert assign assume automatic
+before begin bind bins binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle
+checker class clocking cmos config const constraint context continue cover covergroup coverpoint
+cross deassign default defparam design disable dist do edge else end endcase endchecker endclass
+endclocking endconfig endfunction endgenerate endgroup endinterface endmodule endpackage
+endprimitive endprogram endproperty endsequence endspecify endtable endtask enum event eventually
+expect export extends extern final first_match for force foreach forever fork forkjoin function
+generate genvar global highz0 highz1 if iff ifnone ignore_bins illegal_bins implements implies
+import incdir include initial inout input inside instance int integer interconnect interface
+intersect join join_any join_none large let liblist library local localparam logic longint
+macromodule matches medium modport module nand negedge nettype new nexttime nmos nor
+noshowcancelled not notif0 notif1 null or output package packed parameter pmos posedge primitive
+priority program property protected pull0 pull1 pulldown pullup pulsestyle_ondetect
+pulsestyle_onevent pure rand randc randcase randsequence rcmos real realtime ref reg reject_on
+release repeat restrict return rnmos rpmos rtran rtranif0 rtranif1 s_always s_eventually
+s_nexttime s_until s_until_with scalared sequence shortint shortreal showcancelled signed small
+soft solve specify specparam static string strong strong0 strong1 struct super supply0 supply1
+sync_accept_on sync_reject_on table tagged task this throughout time timeprecision timeunit tran
+tranif0 tranif1 tri tri0 tri1 triand trior trireg type typedef union unique unique0 unsigned until
+until_with untyped use uwire var vectored virtual void wait wait_order wand weak weak0 weak1 while
+wildcard wire with within wor xnor xor
 """
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
@@ -137,7 +148,7 @@ def _checked(
     Raises
     ------
     ValueError
-        The options do not say one file, one width, a block and a name that Verilog has.
+        The options do not say one file, one width, a block and a name that Verilog can have.
     OSError
         No such file can be written.
     """
@@ -253,9 +264,9 @@ def _check_name(name: str) -> None:
             f"module name must be a letter or _, then letters, digits, _ or $, not {name!r}"
         )
     if is_keyword(name):
-        raise ValueError(f"module name must not be a keyword of Verilog: {name!r}")
+        raise ValueError(f"module name must not be a keyword of SystemVerilog: {name!r}")
 
 
 def is_keyword(name: str) -> bool:
-    """Whether `name` is reserved in Verilog."""
+    """Whether `name` is reserved in SystemVerilog."""
     return name in _KEYWORDS.split()

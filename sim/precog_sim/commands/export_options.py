@@ -93,8 +93,8 @@ TickPs: TypeAlias = Annotated[
 Width: TypeAlias = Annotated[
     list[int] | None,
     typer.Option(
-        help="Bits in a beat: 8, 64, 128, 256, 512. By default 64; nic: the preset's. "
-        "corundum: AXIS_SYNC_DATA_WIDTH, not 8, once for each that is wanted."
+        help="Bits in a beat: 8, 64, 128, 256, 512. By default 64; nic: the preset's, 0: no "
+        "packets. corundum: AXIS_SYNC_DATA_WIDTH, not 8, once for each that is wanted."
     ),
 ]
 Slots: TypeAlias = Annotated[int, typer.Option(help="All but nic: QP slots.")]
