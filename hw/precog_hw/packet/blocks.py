@@ -16,42 +16,16 @@ from .cps_slots import DESTINATIONS, CpsSlots, slot_config_layout
 from .cps_tx import sent_layout
 from .finish import finished_layout
 from .layouts import CPS_CONFIG, PARSED
-from .qp_lookup import QpLookup, cell_layout, table_access_layout
-from .qp_turns import QpTurns, qp_lookup
+from .qp_lookup import cell_layout, table_access_layout
+from .qp_turns import qp_lookup
 from .rx_path import RxPath
 from .tx_path import TxPath
 
 __all__ = ["CpsRx", "CpsTx"]
 
 
-def _members(width: int, slots: int) -> dict[str, Any]:
-    """What both directions have: packets, registers, time, and the host's writes."""
-    return {
-        "i": In(packet_signature(width)),
-        "o": Out(packet_signature(width)),
-        "registers": In(CPS_CONFIG),
-        "now": In(Fmt.TIME.width),
-        "now_ns": In(NS_BITS),
-        "i_table": In(stream.Signature(table_access_layout(slots))),
-        "table_stb": Out(1),
-        "table_cell": Out(cell_layout(slots)),
-        "row_stb": In(1),
-        "row_slot": In(range(slots)),
-        "row_config": In(slot_config_layout(DESTINATIONS)),
-        "enable_stb": In(1),
-        "enable_destination": In(range(DESTINATIONS)),
-        "enable": In(1),
-    }
-
-
-class CpsTx(wiring.Component):
-    """`TxPath` with its own QP table and slots: scores go into packets to the wire.
-
-    Without a `CpsRx` `echo_stb` and `arrival_stb` are tied to 0: packets then carry no
-    echo, and acknowledges no turnaround. Marks come to the card alone: `echo_enabled` does nothing.
-
-    Latency: as `TxPath`. Throughput: one beat per cycle but for the bytes put in. Cost: the sum of
-    its parts, without the table's RX port.
+class _Direction(wiring.Component):
+    """One direction with its own QP table and slots.
 
     Parameters
     ----------
@@ -59,13 +33,14 @@ class CpsTx(wiring.Component):
         Bits in a beat.
     slots : int
         QP slots, a power of two, 2 or more.
+    own : dict
+        Members of this direction alone.
     relaxed : bool
         As `Parser`.
 
     Members
     -------
     i, o : packet streams
-        From the transport, to the MAC.
     registers : In(CPS_CONFIG)
     now, now_ns : In(40)
         The card's time in ticks and in nanoseconds.
@@ -77,6 +52,73 @@ class CpsTx(wiring.Component):
         Host: a slot's configuration.
     enable_stb, enable_destination, enable : In
         Host: a destination's enable.
+
+    Raises
+    ------
+    ValueError
+        `width` is not one of `WIDTHS`, or `slots` is not a power of two.
+    """
+
+    def __init__(self, width: int, slots: int, own: dict[str, Any], *, relaxed: bool) -> None:
+        self._width, self._slots, self._relaxed = width, slots, relaxed
+        super().__init__(
+            {
+                "i": In(packet_signature(width)),
+                "o": Out(packet_signature(width)),
+                "registers": In(CPS_CONFIG),
+                "now": In(Fmt.TIME.width),
+                "now_ns": In(NS_BITS),
+                "i_table": In(stream.Signature(table_access_layout(slots))),
+                "table_stb": Out(1),
+                "table_cell": Out(cell_layout(slots)),
+                "row_stb": In(1),
+                "row_slot": In(range(slots)),
+                "row_config": In(slot_config_layout(DESTINATIONS)),
+                "enable_stb": In(1),
+                "enable_destination": In(range(DESTINATIONS)),
+                "enable": In(1),
+                **own,
+            }
+        )
+
+    def _host(self, m: Module, path: TxPath | RxPath) -> CpsSlots:
+        """Path, tables, registers, time, and the host's writes of cells and rows."""
+        m.submodules.path = path
+        m.submodules.lookup = lookup = qp_lookup(self._slots, relaxed=self._relaxed)
+        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS, relaxed=self._relaxed)
+        connect(m, flipped(self.i), path.i)
+        connect(m, path.o, flipped(self.o))
+        connect(m, flipped(self.i_table), lookup.i_access)
+        path.ask(m, lookup, slots)
+        m.d.comb += [
+            self.table_stb.eq(lookup.read_stb),
+            self.table_cell.eq(lookup.read_cell),
+            path.config.eq(self.registers),
+            path.now.eq(self.now),
+            path.now_ns.eq(self.now_ns),
+            slots.config_stb.eq(self.row_stb),
+            slots.config_slot.eq(self.row_slot),
+            slots.config.eq(self.row_config),
+            slots.enable_stb.eq(self.enable_stb),
+            slots.enable_destination.eq(self.enable_destination),
+            slots.enable.eq(self.enable),
+        ]
+        return slots
+
+
+class CpsTx(_Direction):
+    """`TxPath` with its own QP table and slots: scores go into packets to the wire.
+
+    Without a `CpsRx` `echo_stb` and `arrival_stb` are tied to 0: packets then carry no
+    echo, and acknowledges no turnaround. Marks come to the card alone: `echo_enabled` does nothing.
+
+    Latency: as `TxPath`. Throughput: one beat per cycle but for the bytes put in. Cost: the sum of
+    its parts, without the table's RX port.
+
+    Members
+    -------
+    Those of `_Direction`, packets from the transport and to the MAC, and
+
     i_reset : In(stream.Signature(range(slots)))
         Host: forget a slot's echo and arrivals.
     echo_stb, echo_slot, echo : In
@@ -85,18 +127,13 @@ class CpsTx(wiring.Component):
         A packet that asks for an answer came, at a time in nanoseconds.
     o_sent : Out(stream.Signature(finished_layout(sent_layout(slots))))
         What became of each packet, at its end; not taken, it holds the packets.
-
-    Raises
-    ------
-    ValueError
-        `width` is not one of `WIDTHS`, or `slots` is not a power of two.
     """
 
     def __init__(self, width: int, slots: int, *, relaxed: bool = False) -> None:
-        self._width, self._slots, self._relaxed = width, slots, relaxed
         super().__init__(
+            width,
+            slots,
             {
-                **_members(width, slots),
                 "i_reset": In(stream.Signature(range(slots))),
                 "echo_stb": In(1),
                 "echo_slot": In(range(slots)),
@@ -106,17 +143,14 @@ class CpsTx(wiring.Component):
                 "arrival_psn": In(PSN_BITS),
                 "arrival_ns": In(NS_BITS),
                 "o_sent": Out(stream.Signature(finished_layout(sent_layout(slots)))),
-            }
+            },
+            relaxed=relaxed,
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.path = path = TxPath(
-            self._width, self._slots, relaxed=self._relaxed, ack_dscp=True
-        )
-        m.submodules.lookup = lookup = qp_lookup(self._slots, relaxed=self._relaxed)
-        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS, relaxed=self._relaxed)
-        _host(m, self, path, lookup, slots)
+        path = TxPath(self._width, self._slots, relaxed=self._relaxed, ack_dscp=True)
+        slots = self._host(m, path)
         connect(m, flipped(self.i_reset), slots.i_reset)
         connect(m, path.o_sent, flipped(self.o_sent))
         if self._relaxed:
@@ -134,67 +168,41 @@ class CpsTx(wiring.Component):
         return m
 
 
-class CpsRx(wiring.Component):
+class CpsRx(_Direction):
     """`RxPath` with its own QP table and slots: scores come out of packets from the wire.
 
     Latency: as `RxPath`. Throughput: one beat per cycle. Cost: the sum of its parts, without the
     table's TX port and most of the slots.
 
-    Parameters
-    ----------
-    width : int
-        Bits in a beat.
-    slots : int
-        QP slots, a power of two, 2 or more.
-    relaxed : bool
-        As `Parser`.
-
     Members
     -------
-    i, o : packet streams
-        From the MAC, to the transport.
-    registers : In(CPS_CONFIG)
-    now, now_ns : In(40)
-        The card's time in ticks and in nanoseconds.
-    i_table : In(stream.Signature(table_access_layout(slots)))
-        Host: cells of the QP table.
-    table_stb, table_cell : Out(1), Out(cell_layout(slots))
-        What an access to the table reads.
-    row_stb, row_slot, row_config : In
-        Host: a slot's configuration.
-    enable_stb, enable_destination, enable : In
-        Host: a destination's enable.
+    Those of `_Direction`, packets from the MAC and to the transport, and
+
     o_received : Out(stream.Signature(finished_layout(received_layout(slots), PARSED)))
         What was found in each packet, at its end; not taken, it holds the packets.
     icrc_done, icrc_checked, icrc_ok : Out(1)
         One strobe for each packet that went on, see `IcrcCheck`.
-
-    Raises
-    ------
-    ValueError
-        `width` is not one of `WIDTHS`, or `slots` is not a power of two.
     """
 
     def __init__(self, width: int, slots: int, *, relaxed: bool = False) -> None:
-        self._width, self._slots, self._relaxed = width, slots, relaxed
         super().__init__(
+            width,
+            slots,
             {
-                **_members(width, slots),
                 "o_received": Out(
                     stream.Signature(finished_layout(received_layout(slots), PARSED))
                 ),
                 "icrc_done": Out(1),
                 "icrc_checked": Out(1),
                 "icrc_ok": Out(1),
-            }
+            },
+            relaxed=relaxed,
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.path = path = RxPath(self._width, self._slots, relaxed=self._relaxed)
-        m.submodules.lookup = lookup = qp_lookup(self._slots, relaxed=self._relaxed)
-        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS, relaxed=self._relaxed)
-        _host(m, self, path, lookup, slots)
+        path = RxPath(self._width, self._slots, relaxed=self._relaxed)
+        self._host(m, path)
         connect(m, path.o_received, flipped(self.o_received))
         m.d.comb += [
             self.icrc_done.eq(path.icrc_done),
@@ -202,30 +210,3 @@ class CpsRx(wiring.Component):
             self.icrc_ok.eq(path.icrc_ok),
         ]
         return m
-
-
-def _host(
-    m: Module,
-    block: CpsTx | CpsRx,
-    path: TxPath | RxPath,
-    lookup: QpLookup | QpTurns,
-    slots: CpsSlots,
-) -> None:
-    """Packets, tables, registers, time, and the host's writes of cells and rows."""
-    connect(m, flipped(block.i), path.i)
-    connect(m, path.o, flipped(block.o))
-    connect(m, flipped(block.i_table), lookup.i_access)
-    path.ask(m, lookup, slots)
-    m.d.comb += [
-        block.table_stb.eq(lookup.read_stb),
-        block.table_cell.eq(lookup.read_cell),
-        path.config.eq(block.registers),
-        path.now.eq(block.now),
-        path.now_ns.eq(block.now_ns),
-        slots.config_stb.eq(block.row_stb),
-        slots.config_slot.eq(block.row_slot),
-        slots.config.eq(block.row_config),
-        slots.enable_stb.eq(block.enable_stb),
-        slots.enable_destination.eq(block.enable_destination),
-        slots.enable.eq(block.enable),
-    ]
