@@ -19,8 +19,9 @@ from .port import RX_SIDE, TX_SIDE
 
 __all__ = ["AXIL", "AXIS", "MISSING", "app_block", "axil_bits"]
 
+_MISSING = "precog_was_not_exported_with_this_"
 #: Instantiated where there is no module of the width asked for.
-MISSING = "precog_was_not_exported_with_this_AXIS_SYNC_DATA_WIDTH"
+MISSING = f"{_MISSING}AXIS_SYNC_DATA_WIDTH"
 
 #: Members of an AXI4-Lite interface: whether the master drives them.
 AXIL = {
@@ -145,7 +146,11 @@ def _checks(widths: Sequence[int], tick_ps: int, app_id: int) -> list[str]:
             "        $finish;",
             "    end",
         ]
-    return [*lines, "end", "`endif"]
+    # Synthesis passes over `initial`: a module that does not exist stops it.
+    lines += ["end", "`else", "generate"]
+    for condition, name, _ in tests:
+        lines.append(f"if (!({condition})) begin : wrong_{name} {_MISSING}{name} missing (); end")
+    return [*lines, "endgenerate", "`endif"]
 
 
 def _control(address_bits: int) -> list[str]:

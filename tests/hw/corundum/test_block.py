@@ -95,6 +95,18 @@ def test_a_width_that_was_not_generated_is_named(folder: Path) -> None:
 
 
 @pytest.mark.cosim
+def test_synthesis_stops_at_a_wrong_parameter(folder: Path) -> None:
+    """Which ignores `initial`; each tool of synthesis defines SYNTHESIS."""
+    right = {"IF_COUNT": 2, "AXIL_APP_CTRL_ADDR_WIDTH": 17, **SMALL}
+    done = lint(folder, "mqnic_app_block", "-Wall", "-DSYNTHESIS", **right)
+    assert (done.returncode, done.stderr) == (0, "")
+    for name, value in (("CLK_PERIOD_NS_NUM", 5), ("APP_ID", 1)):
+        done = lint(folder, "mqnic_app_block", "-DSYNTHESIS", **right | {name: value})
+        missing = MISSING.replace("AXIS_SYNC_DATA_WIDTH", name)
+        assert f"Cannot find file containing module: '{missing}'" in done.stderr
+
+
+@pytest.mark.cosim
 def test_each_wrong_parameter_is_refused_with_a_remedy(folder: Path, tmp_path: Path) -> None:
     """The checks at the simulation's start, made ones of elaboration, which the linter runs."""
     text = (folder / "mqnic_app_block.v").read_text()
