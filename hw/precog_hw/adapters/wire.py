@@ -12,7 +12,6 @@ from amaranth.hdl import Module, Mux, Value
 from precog_hw.adapters.read_window import attach_rows
 from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.counter_table import CounterTables
-from precog_hw.csr.counters import Counters
 from precog_hw.pace.wire_mode import WireMode
 from precog_spec.registers.wire import WIRE_EVENTS, WIRE_ROW
 
@@ -44,11 +43,8 @@ def attach(
         bank.wire_use_free.eq(mode.free),
         bank.wire_use_shared.eq(mode.shared),
     ]
-    m.submodules.wire_events = counters = Counters(len(WIRE_EVENTS))
-    tables.show("wire", "counters", counters)
-    m.d.comb += [
-        counters.events.eq(mode.events),
-    ]
+    counters = tables.events("wire_events", "wire", "counters", len(WIRE_EVENTS))
+    m.d.comb += counters.events.eq(mode.events)
 
 
 def cells_of(value: Value, like: Value) -> Value:
