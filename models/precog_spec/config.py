@@ -284,6 +284,7 @@ _SMALL = NicConfig(
     laws=False,
     ecc=False,
     ipv6=False,
+    destinations=False,
     dsp="ecp5",
     relaxed=True,
     micro=True,
@@ -302,8 +303,8 @@ PRESETS: dict[str, NicConfig] = {
     ),
     "grants": NicConfig(qps=1024, lanes=64, columns=4, grants=True, profile=True),
     # Boards with Gigabit ports, by how many thousand LUTs their ECP5 has.
-    "ecp5-25": replace(_SMALL, destinations=False, cnps=False, icrc=False),
-    "ecp5-45": _SMALL,
+    "ecp5-25": replace(_SMALL, cnps=False, icrc=False),
+    "ecp5-45": replace(_SMALL, grants=True, wire=256),
     "ecp5-85": replace(
         _SMALL,
         qps=16,
@@ -312,7 +313,6 @@ PRESETS: dict[str, NicConfig] = {
         law_cores=1,
         receiver=True,
         senders=True,
-        destinations=False,
         ecc=True,
         micro=False,
     ),

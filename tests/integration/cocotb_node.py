@@ -36,6 +36,8 @@ PORTS = int(os.environ["PRECOG_PORTS"])
 TICK_PS = 10**12 // CORE_HZ
 BIT_CYCLES = 4
 UDP_BYTES = 8
+RATE_GBPS, BURST = 0.25, 12
+TAIL = 16  # bytes by which a frame is known again
 
 
 class Serial:
@@ -203,18 +205,22 @@ async def frames_pass_as_the_golden_card_has_them(dut):
     assert peer.packets is not None
 
     # From the host to the network: shims with the time at which the RTL has seen the packet.
-    frames, shims = traffic(rng, back=False), 0
+    frames = traffic(rng, back=False)
     bad = set(rng.sample(range(len(frames)), len(frames) // 8 + 1))
     lines = [line_bytes(frame, error=n in bad) for n, frame in enumerate(frames)]
     got = await bench.through(0, 1, lines)
     assert len(got) == len(frames)
-    tick = 0
-    for n, (frame, line) in enumerate(zip(frames, got, strict=True)):
-        tick = (told_tick(body(line)) if len(body(line)) > len(frame) else None) or tick
-        sent = emulator.packets.transmit(frame, tick, error=n in bad)
-        shims += len(sent.frame) > len(frame)
+    # In wire mode those of known queue pairs wait, and are overtaken.
+    tick, waiting, marked = 0, list(range(len(frames))), list[int]()
+    for line in got:
+        n = next(n for n in waiting if body(line).endswith(frames[n][-TAIL:]))
+        waiting.remove(n)
+        tick = (told_tick(body(line)) if len(body(line)) > len(frames[n]) else None) or tick
+        sent = emulator.packets.transmit(frames[n], tick, error=n in bad)
+        marked += [n] * (len(sent.frame) > len(frames[n]))
         assert line == line_bytes(sent.frame, error=n in bad)
-    assert shims
+    assert marked
+    assert marked == sorted(marked)
 
     # From the network to the host, as another golden card has sent them: the original bytes.
     frames = traffic(rng, back=True)
@@ -242,6 +248,30 @@ async def frames_pass_as_the_golden_card_has_them(dut):
     device.reset.reset(["counters"])
     assert not any(n for counts in device.mac.counters().values() for n in counts.values())
     await bench.serial.replay(recorder.log)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms", skip=not CONFIGS[PORTS].wire)
+async def packets_wait_for_their_rate(dut):
+    """A burst at the line's rate leaves at that of its queue pair."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    bench = Bench(dut)
+    await bench.start()
+    _, recorder, device = bound(b=False)
+    device.qp(1).configure(
+        preset="precog", enable=True, algorithm="fixed", init_gbps=RATE_GBPS, min_gbps=0.001
+    )
+    await bench.serial.replay(recorder.log)
+    frames = [packet(rng.randbytes(1000), psn=n) for n in range(BURST)]
+    for frame in frames:
+        line = line_bytes(frame)
+        await bench.sources[0].send(GmiiFrame(line, [0] * len(line)))
+    left = [await bench.sinks[1].recv(compact=False) for _ in frames]
+    for frame, sent in zip(frames, left, strict=True):
+        assert bytes(sent.data)[:-4].endswith(frame[-TAIL:])
+    charged = len(frames[0]) + 24  # preamble, FCS and gap
+    wanted = (BURST - 1) * charged * 8 / RATE_GBPS * 1000
+    took = left[-1].sim_time_start - left[0].sim_time_start
+    assert abs(took - wanted) < 32 * TICK_PS, (took, wanted)
 
 
 @cocotb.test(timeout_time=10 * int(os.environ["PRECOG_VOLUME"]), timeout_unit="ms", skip=PORTS != 1)

@@ -52,9 +52,7 @@ CONFIG = dataclasses.replace(
 )
 TICK_PS = 1600
 #: A board's NIC: relaxed, `micro`, without IPv6 and a receiver.
-RELAXED = dataclasses.replace(
-    PRESETS["ecp5-45"], dsp="generic", grants=True, wire=CONFIG.wire, profile=True
-)
+RELAXED = dataclasses.replace(PRESETS["ecp5-45"], dsp="generic", profile=True)
 STORE = queues(wire_store(CONFIG))
 LINK = 64 / (TICK_PS * 1e-3)  # Gb/s
 OVERHEAD = 24  # bytes: what the register has at reset

@@ -80,7 +80,16 @@ BOARDS: dict[str, Board] = {
         timing_weight=5,  # nearly full: static has a clock that is too slow with seed 2
         joined_luts=True,
     ),
-    "versa-ecp5-5g": Board("Lattice Versa ECP5-5G", _versa, PRESETS["ecp5-45"], 2, 0, 0),
+    "versa-ecp5-5g": Board(
+        "Lattice Versa ECP5-5G",
+        _versa,
+        PRESETS["ecp5-45"],
+        2,
+        0,
+        0,
+        timing_weight=5,  # nearly full, too
+        joined_luts=True,
+    ),
     "ecpix-5-85f": Board(
         "LambdaConcept ECPIX-5 85F",
         _ecpix,

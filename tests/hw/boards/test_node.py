@@ -11,16 +11,14 @@ from precog_hw.boards.node import Node
 from precog_hw.nic import PrecogNic
 from precog_spec.config import PRESETS
 
-#: A board's preset with wire mode and forecasts, which a `micro` core excludes.
+#: A board's preset with forecasts, which a `micro` core excludes.
 WHOLE = replace(
     PRESETS["ecp5-45"],
     laws=True,
     micro=False,
-    grants=True,
     profile=True,
     forecast=True,
     receiver=True,
-    wire=128,
 )
 
 
