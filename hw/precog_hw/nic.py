@@ -36,7 +36,7 @@ from precog_hw.adapters import reset as reset_adapter
 from precog_hw.adapters import trace as trace_adapter
 from precog_hw.compose import host, pacing, packets, queues
 from precog_hw.compose.parts import Parts
-from precog_hw.compose.ports import COMMAND_LOG, nic_map, nic_ports, wire_store
+from precog_hw.compose.ports import COMMAND_LOG, nic_map, nic_ports
 from precog_hw.compose.wakes import wakes
 from precog_hw.core import Core
 from precog_hw.csr.axil import AxiLiteFrontEnd
@@ -52,7 +52,7 @@ from precog_hw.rate.receiver import Receiver
 from precog_spec.config import NicConfig
 from precog_spec.registers.wire import WIRE_EVENTS
 
-__all__ = ["COMMAND_LOG", "PrecogNic", "nic_map", "wire_store"]
+__all__ = ["COMMAND_LOG", "PrecogNic", "nic_map"]
 
 
 class PrecogNic(wiring.Component):

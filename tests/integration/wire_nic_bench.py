@@ -8,8 +8,8 @@ from typing import Any
 from precog_host.device import Device
 from precog_host.driver.profiler import QueueStatus
 from precog_host.driver.wire import WireDriver
+from precog_hw.compose.ports import wire_store
 from precog_hw.measure.queue_layouts import queue_event_layout
-from precog_hw.nic import wire_store
 from precog_hw.pace.layouts import WHOLE_REQUEST, EventKind, log_layout
 from precog_hw.pace.wire_path import queues
 from precog_hw.store.layouts import EventKind as StoreEvent

@@ -9,11 +9,11 @@ from amaranth.back import verilog
 from amaranth.hdl import Signal
 from amaranth.lib import wiring
 
+from precog_hw.compose.ports import wire_store
 from precog_hw.core import Core
 from precog_hw.csr.trace import TraceFifo
 from precog_hw.export import port_map
 from precog_hw.measure.profiler import Profiler
-from precog_hw.nic import wire_store
 from precog_hw.pace.pacer import Pacer
 from precog_hw.pace.wire_path import queues
 from precog_hw.predict.carried import CarriedScores
