@@ -78,7 +78,7 @@ class Builder:
     def prefix(self, name: str) -> str:
         """Prefix of an inlined function's names."""
         self._instances += 1
-        return f"{name}{self._instances}."
+        return f"{name}%{self._instances}."  # f's 11th call is not f1's first one
 
     def step(
         self,

@@ -41,7 +41,7 @@ class Mem:
     low: int
     high: int
     length: int = 0  # of a table
-    values: tuple[int, ...] = field(default=(), compare=False)
+    values: tuple[int, ...] = ()  # of a constant table; files may give two the same name
 
     def __str__(self) -> str:
         return self.name
