@@ -40,3 +40,9 @@ def test_every_result_lies_in_its_range(op: Op, seed: int) -> None:
             assert found.low <= result <= found.high, (a, b, c, x, y)
             checked += 1
     assert checked > 500
+
+
+def test_a_range_says_its_ends() -> None:
+    assert str(Range(1, 1 << 30)) == "1..2**30"
+    assert str(Range(0, (1 << 30) - 1)) == "0..2**30 - 1"
+    assert str(Range(-(1 << 30), 1 - (1 << 30))) == "-2**30..-1073741823"

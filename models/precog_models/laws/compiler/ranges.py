@@ -57,7 +57,7 @@ def _power(value: int) -> str:
     sign = "-" if value < 0 else ""
     for near, tail in ((size, ""), (size + 1, " - 1")):
         if near & (near - 1) == 0:
-            return f"{sign}2**{near.bit_length() - 1}" if not (sign and tail) else str(value)
+            return f"{sign}2**{near.bit_length() - 1}{tail}" if not (sign and tail) else str(value)
     return f"about {sign}2**{round(math.log2(size))}"
 
 
