@@ -32,6 +32,11 @@ _ODD = {
         "from .other import other\n"
         "def on_ack(p, s, e):\n    i = wrap(e.rtt, 2)\n    return TABLE[i] * 16 + other(i)\n"
     ),
+    "a comparison with the word's end": (
+        "def on_ack(p, s, e):\n    v = wrap(e.rtt, 5) + 1\n"
+        "    above = v > (1 << 47) - 1\n    most = v <= (1 << 47) - 1\n"
+        "    s.x = (1 if above else 2) + (4 if most else 8)\n    return s.x\n"
+    ),
 }
 
 

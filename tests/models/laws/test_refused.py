@@ -19,6 +19,7 @@ WINDOWED = False
 TABLE = (5, 6, 7)
 WORDS = ("a", "b")
 HALF = 0.5
+WIDE, HUGE = (0, 1 << 47), 1 << 62
 def twice(x):
     return 2 * x
 def again(x):
@@ -148,6 +149,20 @@ _REFUSED = [
         r"count may be 1\.\.256 when it is stored, beyond .*; clamp it",
     ),
     ("return e.now << 8", r"result may be 0\.\..*, beyond the engine's 48-bit word; shift or"),
+    (
+        "small = e.rtt < 1 << 47\nreturn 1 if small else 2",
+        r"must be in -2\*\*47\.\.2\*\*47 - 1, the",
+    ),
+    (
+        "return (1 << 60) >> max(wrap(e.rtt, 5), 29)",
+        "constant must be in .*, not 1152921504606846976",
+    ),
+    (
+        "return (wrap(e.rtt, 2) * (1 << 60)) >> 40",
+        "constant must be in .*, not 1152921504606846976",
+    ),
+    ("return WIDE[wrap(e.rtt, 1)] >> 40", r"`WIDE`: numbers of a table must be in -2\*\*47"),
+    ("return (HUGE * 4) >> 60", "a constant must have 63 bits at most, also under way"),
     ("return (e.now << 7) * e.bytes", r"one factor must have 26 bits"),
     (
         "return (e.now << 7) * e.base",

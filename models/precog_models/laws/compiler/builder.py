@@ -16,6 +16,7 @@ __all__ = ["Builder", "Exit", "Scope"]
 
 #: Of a function with its calls written out. Functions that call functions twice each grow fast.
 _MOST_STEPS = 4 * CODE_WORDS
+_CONSTANT_BITS = 63  # and a sign; numba computes in as many
 
 
 @dataclass
@@ -156,4 +157,6 @@ class Builder:
             if isinstance(value, float):
                 self.refuse(node, "floats are not in the language; write an integer in LSB")
             self.refuse(node, f"a constant must be an integer, not {type(value).__name__}")
+        if abs(value) >= 1 << _CONSTANT_BITS:
+            self.refuse(node, f"a constant must have {_CONSTANT_BITS} bits at most, also under way")
         return Const(int(value))

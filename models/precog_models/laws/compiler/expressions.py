@@ -10,6 +10,7 @@ from precog_spec.engine.isa import Op, Space
 from .builder import Builder
 from .ir import Block, Const, Mem, Operand, Var
 from .load import Source
+from .ranges import WORD_RANGE, Range
 
 __all__ = ["Expressions"]
 
@@ -181,6 +182,8 @@ class Expressions(Builder):
             if isinstance(values, tuple) and values:
                 numbers = tuple(self.number(base, value).value for value in values)
                 low, high = min(numbers), max(numbers)
+                if not Range(low, high).within(WORD_RANGE):
+                    self.refuse(base, f"numbers of a table must be in {WORD_RANGE}")
                 return Mem(Space.SLOT, base.id, low, high, len(numbers), numbers)
         self.refuse(node, "only a tuple of integers or a table parameter has an index")
 
@@ -192,7 +195,7 @@ class Expressions(Builder):
         if isinstance(node.op, ast.UAdd):
             return value
         if isinstance(value, Const):
-            return Const(-value.value)
+            return self.number(node, -value.value)
         return self.step(node, Op.RSB, value, Const(0), out=out)
 
     def _binary(self, node: ast.BinOp, out: Var | None) -> Operand:
@@ -207,7 +210,7 @@ class Expressions(Builder):
         if isinstance(a, Const) and isinstance(b, Const):
             if op in (Op.SHL, Op.SHR) and not 0 <= b.value <= _SHIFTS:
                 self.refuse(node, f"shift must be in 0..{_SHIFTS}, not {b.value}")
-            return Const(_CONSTANT[op](a.value, b.value))
+            return self.number(node, _CONSTANT[op](a.value, b.value))
         return self.step(node, op, a, b, out=out)
 
     def _fused(self, node: ast.BinOp, out: Var | None) -> Operand | None:
@@ -230,7 +233,7 @@ class Expressions(Builder):
         a, b = self.number_of(factors.left), self.number_of(factors.right)
         if isinstance(a, Const) and isinstance(b, Const):
             half = 1 << (shift - 1) if op is Op.MLR else 0
-            return Const((a.value * b.value + half) >> shift)
+            return Const(self.number(node, a.value * b.value + half).value >> shift)
         return self.step(node, op, a, b, shift, out)
 
     def _constant(self, node: ast.expr) -> int | None:

@@ -11,7 +11,7 @@ from precog_spec.engine.isa import SMALL_BITS, Op
 
 from .errors import LawError
 from .ir import Block, Branch, Const, Function, Mem, Operand, Step, Var
-from .ranges import Range, fits_product, result_range
+from .ranges import WORD_RANGE, Range, fits_product, result_range
 
 __all__ = ["Width", "prove"]
 
@@ -116,6 +116,13 @@ class _Prover:
                 step.file,
                 step.line,
                 f"{step.text}: {name} may have no value here; assign it on every path before",
+            )
+        if isinstance(operand, Const) and not found.within(WORD_RANGE):
+            raise LawError(
+                step.file,
+                step.line,
+                f"{step.text}: constant must be in {WORD_RANGE}, the engine's word, not "
+                f"{operand.value}",
             )
         return found
 

@@ -1,6 +1,6 @@
 """Algebra of single steps: constants, neutral operands, and operands that change places."""
 
-from precog_spec.engine.isa import SMALL_BITS, Op
+from precog_spec.engine.isa import SMALL_BITS, WORD, Op
 
 from ...rate.engine.arithmetic import align, fraction, reciprocal, rsqrt, zeros
 from .ir import Branch, Const, Operand, Step, Var
@@ -11,6 +11,7 @@ _SWAPS = {Op.ADD: Op.ADD, Op.AND: Op.AND, Op.MIN: Op.MIN, Op.MAX: Op.MAX}
 _SWAPS |= {Op.SEQ: Op.SEQ, Op.SNE: Op.SNE, Op.SUB: Op.RSB, Op.RSB: Op.SUB}
 _POWERS = {1 << n for n in range(1, SMALL_BITS)}
 _SMALL = 1 << (SMALL_BITS - 1)
+_WORD_MOST = (1 << (WORD - 1)) - 1
 
 
 def evaluate(op: Op, a: int, b: int, c: int) -> int:
@@ -92,7 +93,7 @@ def turned(one: Step | Branch) -> None:
     if isinstance(one, Step):
         if one.op in _SWAPS:
             one.op, one.a, one.b = _SWAPS[one.op], b, a
-        elif one.op in (Op.SLT, Op.SGE) and isinstance(a, Const):
+        elif one.op in (Op.SLT, Op.SGE) and isinstance(a, Const) and a.value < _WORD_MOST:
             # a < b is b >= a + 1, and a >= b is b < a + 1, of integers
             other = Op.SGE if one.op is Op.SLT else Op.SLT
             one.op, one.a, one.b = other, b, Const(a.value + 1)
@@ -101,7 +102,7 @@ def turned(one: Step | Branch) -> None:
     elif isinstance(b, Var):
         if one.op in (Op.BEQ, Op.BNE):
             one.a, one.b = b, a
-        elif isinstance(a, Const):
+        elif isinstance(a, Const) and a.value < _WORD_MOST:
             one.op, one.a, one.b = _flipped(one.op), b, Const(a.value + 1)
 
 
