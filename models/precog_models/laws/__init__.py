@@ -33,8 +33,9 @@ also with ``+=`` and its like; ``if``, ``elif``, ``else``; ``return``; ``pass``.
 integers, names, ``p.x``, ``s.x``, ``e.x``, module constants, ``+ - * << >>``, ``&`` with a
 non-negative constant, comparisons, ``and or not``, ``x if c else y``, a tuple of integers or a
 table parameter with an index, and calls of ``min max abs``, of the primitives below, and of
-functions of the same language, which are inlined: those that take records call them p, s, e;
-those that are declared ``-> None`` are statements.
+functions of the same language, which are inlined: those that take records call them p, s, e; a
+call that gets s is a whole right side or a condition, no part of a number; those that are declared
+``-> None`` are statements, those that give a condition are declared ``-> bool``.
 Conditions are comparisons, not numbers. No loops, no floats, no division.
 
 ====================  ============================================================================

@@ -32,6 +32,13 @@ _ODD = {
         "from .other import other\n"
         "def on_ack(p, s, e):\n    i = wrap(e.rtt, 2)\n    return TABLE[i] * 16 + other(i)\n"
     ),
+    "conditions that change the state": (
+        "def grows(s) -> bool:\n    s.x = min(s.x + 1, 1000)\n    return s.x > 30\n"
+        "def on_ack(p, s, e):\n    a = grows(s)\n    b = not grows(s) and (grows(s) or s.x > 40)\n"
+        "    x = 5 if grows(s) else s.x\n    if grows(s) and s.x > 50 or grows(s):\n"
+        "        return x + (2000 if a else 3000) + (4000 if b else 8000)\n"
+        "    return 1 if grows(s) else s.x\n"
+    ),
     "a comparison with the word's end": (
         "def on_ack(p, s, e):\n    v = wrap(e.rtt, 5) + 1\n"
         "    above = v > (1 << 47) - 1\n    most = v <= (1 << 47) - 1\n"

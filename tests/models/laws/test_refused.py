@@ -29,6 +29,12 @@ def default(x=1):
 def bumped(s):
     s.count = 0
     return 1
+def grows(s) -> bool:
+    s.count = min(s.count + 1, 255)
+    return s.count > 3
+def raised(x):
+    x += 1
+    return x
 def three():
     return 1, 2, 3
 def mixed(x):
@@ -163,6 +169,12 @@ _REFUSED = [
     ),
     ("return WIDE[wrap(e.rtt, 1)] >> 40", r"`WIDE`: numbers of a table must be in -2\*\*47"),
     ("return (HUGE * 4) >> 60", "a constant must have 63 bits at most, also under way"),
+    ("return s.count + (1 if grows(s) else 0)", r"`grows\(s\)`: a function that takes s must be"),
+    (
+        "if s.count < (2 if grows(s) else 1): pass\nreturn 1",
+        "a function that takes s must be called",
+    ),
+    ("return s.count + raised(bumped(s))", "a function that takes s must be called alone"),
     ("return (e.now << 7) * e.bytes", r"one factor must have 26 bits"),
     (
         "return (e.now << 7) * e.base",

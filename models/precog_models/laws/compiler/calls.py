@@ -77,13 +77,18 @@ class Calls(Expressions):
         """Lower a call that gives one number."""
         callee = self.called(node)
         if isinstance(callee, Source):
-            if node is not self.whole and any(one.arg == "s" for one in callee.tree.args.args):
-                self.refuse(node, "a function that takes s must be called alone: give it a name")
+            if node is not self.whole:
+                self._refuse_state(node, callee)
             results = self.inline(node, callee, out)
             if len(results) != 1 or results[0][1] != "int":
                 self.refuse(node, f"{callee.tree.name} must return one number here")
             return results[0][0]
         return self._primitive(node, callee, out)
+
+    def _refuse_state(self, node: ast.Call, callee: Source) -> None:
+        """Refuse a call that may change the state under an expression that has read it."""
+        if any(one.arg == "s" for one in callee.tree.args.args):
+            self.refuse(node, "a function that takes s must be called alone: give it a name")
 
     def _primitive(self, node: ast.Call, name: str, out: Var | None) -> Operand:
         count = len(node.args)
@@ -178,14 +183,15 @@ class Calls(Expressions):
                 scope.known[name], scope.kinds[name] = value, kind
                 return
         scope.known[name], scope.kinds[name] = into, kind
-        self.assign(argument, into)
+        with self.part():
+            self.assign(argument, into)
 
     def assign(self, node: ast.expr, out: Var) -> None:
         """Lower an expression of either kind into `out`."""
         if self.kind(node) == "bool":
             self.truth(node, out)
             return
-        self.whole = node
+        self.whole = None if self.parts else node
         value = self.number_of(node, out)
         if value != out:
             self.step(node, Op.MOV, value, out=out)
@@ -215,6 +221,8 @@ class Calls(Expressions):
 
     def _condition_called(self, node: ast.Call) -> Operand:
         callee = self.called(node)
+        if self.parts and isinstance(callee, Source):
+            self._refuse_state(node, callee)
         results = self.inline(node, callee) if isinstance(callee, Source) else []
         if len(results) != 1 or results[0][1] != "bool":
             self.refuse(node, "a function that is declared -> bool must return one condition")

@@ -2,7 +2,8 @@
 
 import ast
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from precog_spec.engine.isa import Op, Space
@@ -41,6 +42,15 @@ class Expressions(Builder):
 
     #: The expression that is a statement's whole right side: a call there may change the state.
     whole: ast.expr | None = None
+    #: Expressions under way of which the present one is a part: none of them may change the state.
+    parts = 0
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """What is lowered here is a part of an expression."""
+        self.parts += 1
+        yield
+        self.parts -= 1
 
     def called(self, node: ast.Call) -> Any:
         """What a call calls: a primitive, a builtin or a function of the language."""
@@ -110,7 +120,8 @@ class Expressions(Builder):
         """Lower ``x if c else y``."""
         whole = node is self.whole
         yes, no, after = Block(), Block(), Block()
-        self.condition(node.test, yes, no)
+        with nullcontext() if whole else self.part():
+            self.condition(node.test, yes, no)
         # The alternatives may read what `out` was before.
         target = out if out is not None and not self._reads(node, out) else self.fresh()
         for block, one in ((yes, node.body), (no, node.orelse)):
