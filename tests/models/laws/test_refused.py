@@ -175,6 +175,13 @@ _REFUSED = [
         "a function that takes s must be called",
     ),
     ("return s.count + raised(bumped(s))", "a function that takes s must be called alone"),
+    (
+        "first = HUGE\nHUGE = 1\nreturn 1",
+        "`HUGE`: name has no value yet; assign it before, or choose",
+    ),
+    ("if e.rtt > 9:\n  return HUGE >> 40\nHUGE = 1\nreturn HUGE", "name has no value yet"),
+    ("return e.rate,", r"`return \(e.rate,\)`: one value has no comma behind it"),
+    ("mean, = twice(1)\nreturn 1", "one value has no comma behind it"),
     ("return (e.now << 7) * e.bytes", r"one factor must have 26 bits"),
     (
         "return (e.now << 7) * e.base",

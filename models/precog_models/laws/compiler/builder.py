@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NoReturn
 
 from precog_spec.contract import Q
@@ -12,11 +13,18 @@ from .errors import LawError, shown
 from .ir import Block, Branch, Const, Function, Mem, Operand, Step, Var
 from .load import Law, Source
 
-__all__ = ["Builder", "Exit", "Scope"]
+__all__ = ["Builder", "Exit", "Scope", "assigned"]
 
 #: Of a function with its calls written out. Functions that call functions twice each grow fast.
 _MOST_STEPS = 4 * CODE_WORDS
 _CONSTANT_BITS = 63  # and a sign; numba computes in as many
+
+
+@cache
+def assigned(tree: ast.FunctionDef) -> frozenset[str]:
+    """Names that a function assigns: they are its own from its first line on."""
+    names = (one for one in ast.walk(tree) if isinstance(one, ast.Name))
+    return frozenset(one.id for one in names if isinstance(one.ctx, ast.Store))
 
 
 @dataclass

@@ -7,7 +7,7 @@ from typing import Any
 from precog_spec.engine.isa import FACTOR_BITS, Op
 
 from ...rate.engine import arithmetic
-from .builder import Exit, Scope
+from .builder import Exit, Scope, assigned
 from .expressions import Expressions
 from .ir import Block, Const, Operand, Var
 from .load import Source, source_of
@@ -40,10 +40,6 @@ _RECORDS = ("p", "s", "e")
 def is_procedure(tree: ast.FunctionDef) -> bool:
     """Whether a function is declared to return nothing."""
     return isinstance(tree.returns, ast.Constant) and tree.returns.value is None
-
-
-def _stored(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Store)
 
 
 class Calls(Expressions):
@@ -175,8 +171,7 @@ class Calls(Expressions):
         into = Var(scope.prefix + name)
         kind = self.kind(argument)
         tree = scope.source.tree
-        changed = {x.id for x in ast.walk(tree) if isinstance(x, ast.Name) and _stored(x)}
-        if kind == "int" and name not in changed:
+        if kind == "int" and name not in assigned(tree):
             value = self.number_of(argument, into)
             # What a state's word was may differ from what it is when the function reads it.
             if not (isinstance(value, Var) and value.name.startswith("s.")):

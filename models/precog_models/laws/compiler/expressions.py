@@ -8,7 +8,7 @@ from typing import Any
 
 from precog_spec.engine.isa import Op, Space
 
-from .builder import Builder
+from .builder import Builder, assigned
 from .ir import Block, Const, Mem, Operand, Var
 from .load import Source
 from .ranges import WORD_RANGE, Range
@@ -85,6 +85,8 @@ class Expressions(Builder):
 
     def named(self, node: ast.Name) -> Any:
         """What a name of the file stands for."""
+        if node.id in assigned(self.scope.source.tree):
+            self.refuse(node, "name has no value yet; assign it before, or choose another name")
         if node.id in self.scope.source.names:
             return self.scope.source.names[node.id]
         builtin = {"min": min, "max": max, "abs": abs}.get(node.id)
@@ -252,7 +254,8 @@ class Expressions(Builder):
         names = {x.id for x in ast.walk(node) if isinstance(x, ast.Name)}
         values = {name: self.scope.source.names.get(name) for name in names}
         nodes = (ast.BinOp, ast.Constant, ast.Name, ast.operator, ast.Load)
-        if names & self.scope.known.keys() or not all(isinstance(x, nodes) for x in ast.walk(node)):
+        own = self.scope.known.keys() | assigned(self.scope.source.tree)
+        if names & own or not all(isinstance(x, nodes) for x in ast.walk(node)):
             return None
         if not all(type(value) is int for value in values.values()):
             return None

@@ -103,7 +103,7 @@ class _Lowering(Calls):
 
     def _assign(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Tuple):
-            self._assign_several(node, target, value)
+            self._assign_several(node, self._values(node, target), value)
             return
         kind = self.kind(value)
         if isinstance(target, ast.Name):
@@ -116,7 +116,12 @@ class _Lowering(Calls):
         self.assign(value, into)
         self.store(node, word, into)
 
-    def _assign_several(self, node: ast.stmt, target: ast.Tuple, value: ast.expr) -> None:
+    def _values(self, node: ast.stmt, several: ast.Tuple) -> list[ast.expr]:
+        if len(several.elts) == 1:
+            self.refuse(node, "one value has no comma behind it")
+        return several.elts
+
+    def _assign_several(self, node: ast.stmt, names: list[ast.expr], value: ast.expr) -> None:
         values: list[tuple[Operand, str]]
         if isinstance(value, ast.Call) and isinstance(source := self.called(value), Source):
             values = self.inline(value, source)
@@ -128,11 +133,9 @@ class _Lowering(Calls):
                 values.append((held, self.kind(one)))
         else:
             self.refuse(node, "several names take a tuple or what a function returns")
-        if len(values) != len(target.elts):
-            self.refuse(
-                node, f"{len(target.elts)} names must take as many values, not {len(values)}"
-            )
-        for one, (operand, kind) in zip(target.elts, values, strict=True):
+        if len(values) != len(names):
+            self.refuse(node, f"{len(names)} names must take as many values, not {len(values)}")
+        for one, (operand, kind) in zip(names, values, strict=True):
             if isinstance(one, ast.Name):
                 self.step(node, Op.MOV, operand, out=self._local(node, one.id, kind))
             else:
@@ -172,7 +175,9 @@ class _Lowering(Calls):
             return
         if node.value is None:
             self.refuse(node, "return must give a value; or declare the function -> None")
-        values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        values = (
+            self._values(node, node.value) if isinstance(node.value, ast.Tuple) else [node.value]
+        )
         if self.scope.exit is None:
             self._result(node, values)
             return
