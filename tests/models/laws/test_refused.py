@@ -225,6 +225,12 @@ def test_the_message(body: str, message: str, tmp_path: Path) -> None:
         ('Field("count"', 'Field("class"', "lower-case names that are no keywords, not 'class'"),
         ('Field("count"', "Field(5", "STATE must have distinct lower-case names .* not 5"),
         ('Field("mean", Q(24, 12))', 'Field("mean", "Q")', "format of mean must be a Q, not 'Q'"),
+        (
+            'Field("mean", Q(24, 12))',
+            'Field("mean", Q(40, 8, signed=False))',
+            "format of mean must have 48 bits at most, 47 unsigned, not Q\\(",
+        ),
+        ('"gain", FACTOR', '"gain", Q(60, 0)', "format of gain must have 48 bits at most"),
         ('Parameter("gain"', 'Parameter("Gain"', "PARAMETERS must have distinct lower-case names"),
         ("STATE = (", "STATE = 1; (", "STATE must be a tuple of Field, not 1"),
         (

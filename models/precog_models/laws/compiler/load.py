@@ -13,7 +13,7 @@ from typing import Any
 
 from precog_spec.contract import Q
 from precog_spec.engine.events import EVENTS, ROW_OUTPUTS
-from precog_spec.engine.isa import ROW_WORDS
+from precog_spec.engine.isa import ROW_WORDS, WORD
 
 from ..language import Field, Parameter, Preset, integers
 from .errors import LawError
@@ -146,6 +146,9 @@ def _declared(names: Mapping[str, Any], file: str, name: str, kind: type) -> tup
             raise LawError(file, 0, f"{name} must have {wanted}, not {one.name!r}")
         if not isinstance(one.format, Q):
             raise LawError(file, 0, f"format of {one.name} must be a Q, not {one.format!r}")
+        if one.format.width + (not one.format.signed) > WORD:
+            most = f"{WORD} bits at most, {WORD - 1} unsigned"
+            raise LawError(file, 0, f"format of {one.name} must have {most}, not {one.format!r}")
         seen.add(one.name)
     return value
 
