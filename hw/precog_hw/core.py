@@ -22,9 +22,9 @@ from amaranth.lib import data, stream, wiring
 
 from precog_hw.activity import hold
 from precog_hw.compose.core.commands import commands
-from precog_hw.compose.core.decisions import decisions
+from precog_hw.compose.core.decisions import decisions, made_laws
 from precog_hw.compose.core.forecasts import forecasts
-from precog_hw.compose.core.parts import BEGUN, FLYING, Laws, Parts
+from precog_hw.compose.core.parts import BEGUN, FLYING, Parts
 from precog_hw.compose.core.ports import core_ports
 from precog_hw.compose.core.requests import advice, features, requests
 from precog_hw.csr.layouts import SAMPLE
@@ -34,9 +34,8 @@ from precog_hw.predict.forecast import Forecaster
 from precog_hw.predict.rtt_head import RttHead
 from precog_hw.predict.unit import Predictor
 from precog_hw.rate.engine.engine import LawEngine
-from precog_hw.rate.law_stage import RAW, LawStage
+from precog_hw.rate.law_stage import RAW
 from precog_hw.rate.layouts import rate_sample_layout
-from precog_hw.rate.psched import Psched
 from precog_hw.rate.unit import RateUnit
 from precog_hw.stream.queue import Queue
 from precog_hw.stream.through import ThroughQueue
@@ -176,7 +175,12 @@ class Core(wiring.Component):
         features(parts)
         wiring.connect(m, parts.measured.o, rate.i)
         advice(parts)
-        decisions(parts)
+        if parts.laws is None or parts.raws is None:
+            wiring.connect(m, rate.o, wiring.flipped(self.o_decision))
+        else:
+            wiring.connect(m, rate.o, parts.laws.stage.i)
+            wiring.connect(m, parts.raws.o, parts.laws.stage.i_raw)
+            decisions(parts, rate.o_model.as_value() if self._config.trace else Const(0))
         if self._config.activity:
             self._activity(parts, decided)
         return m
@@ -192,12 +196,9 @@ class Core(wiring.Component):
         m.submodules.srtts = srtts = Queue(unsigned(Fmt.SRTT.width), FLYING)
         m.submodules.measured = measured = Queue(rate_sample_layout(config), FLYING, block=block)
         m.submodules.rate = rate = RateUnit(config)
-        laws = None
-        if config.laws:
-            m.submodules.laws = stage = LawStage(config)
-            m.submodules.psched = psched = Psched(config)
+        laws, raws = made_laws(m, config, self._engine), None
+        if laws is not None:
             m.submodules.raws = raws = Queue(RAW, BEGUN)
-            laws = Laws(stage, psched, raws, self._engine)
         if self._engine is not None:
             m.submodules.law_engine = self._engine
         return Parts(
@@ -207,6 +208,7 @@ class Core(wiring.Component):
             samples=samples,
             srtts=srtts,
             measured=measured,
+            raws=raws,
             feature=self._feature,
             predictor=self._predictor,
             head=head,
@@ -222,8 +224,8 @@ class Core(wiring.Component):
         answering = ~head.i.ready | head.i.valid
         advising = parts.rate.i_advice.valid
         queues: list[Queue | ThroughQueue] = [parts.samples, parts.srtts, parts.measured]
-        if laws is not None:
-            queues.append(laws.raws)
+        if parts.raws is not None:
+            queues.append(parts.raws)
         moving = Cat(_moves(queue) for queue in queues).any()
         deciding = parts.rate.o.valid | self.command.valid | ~decided
         asked = Const(parts.forecaster is not None)  # by profiles at any time

@@ -59,7 +59,8 @@ EXCLUDES = (
     ("activity", "trace", "the trace's clock always runs"),
     ("activity", "micro", "the processor's clock always runs"),
     ("activity", "law_cores", "the law engine's clock always runs"),
-    ("micro", "laws", "its program has pid and predpid alone"),
+    ("micro", "forecast", "its processor makes no room for the queues' models"),
+    ("micro", "trace", "its processor tells no model"),
 )
 #: Parts that a packet path may lack; without packets they stay on.
 PACKET_PARTS = ("destinations", "cnps", "icrc")
@@ -138,7 +139,7 @@ class NicConfig:
         serves a Gigabit line at 62.5 MHz; fewer registers between steps; wide queues, the engine's
         tables and the counters in block RAM. For clocks up to some 70 MHz on ECP5.
     micro : bool
-        Features and laws on a small processor (`precog_hw.micro`): some 6,000 LUTs and 11
+        Features, pid and predpid on a small processor (`precog_hw.micro`): some 6,000 LUTs and 11
         multipliers less, and a decision in some 1,000 cycles instead of 50.
     activity : bool
         Outputs that say which units have work, for clock gates (`precog_hw.activity`).

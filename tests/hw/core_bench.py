@@ -30,7 +30,7 @@ __all__ = ["CONFIG", "MICRO", "PARAMETERS", "CoreBench", "micro_library"]
 
 CONFIG = PRESETS["tiny"]
 _MOST_CYCLES = 100_000
-MICRO = replace(CONFIG, laws=False, ecc=False, micro=True)
+MICRO = replace(CONFIG, ecc=False, micro=True)
 PARAMETERS = {
     "sigma": 13107,
     "base_window": 20_000,
@@ -111,7 +111,8 @@ class CoreBench:
         words: dict[int, int] = {}
         for name, place in parameter_places(nic_map(self.built)).items():
             word = words.get(place.word, 0)
-            words[place.word] = place.field.put(word, PARAMETERS[name])
+            # PSCHED's, which are not the processor's, come by `parameters` alone.
+            words[place.word] = place.field.put(word, PARAMETERS.get(name, 0))
         while True:
             if not (await ctx.tick().sample(bus.stb))[-1]:
                 continue

@@ -151,9 +151,10 @@ def test_command_acts_after_what_has_begun(
     assert decisions == wanted
 
 
-def test_scores_are_judged_by_the_samples(seed: int) -> None:
+@pytest.mark.parametrize("config", [OF_TREES, MICRO])
+def test_scores_are_judged_by_the_samples(config: NicConfig, seed: int) -> None:
     """Scores that tell the truth are followed once enough of them have been judged."""
-    bench = made(seed)
+    bench = made(seed, config)
     dut, rng = bench.dut, bench.rng
     psched = PSCHED_PRESETS["precog"].parameters(1000) | {"delay": 1000}
     parameters = PARAMETERS | {f"psched_{name}": value for name, value in psched.items()}

@@ -3,23 +3,29 @@
 ::
 
     i_sample ─► [queue] ─► [machine] ── x, model ─► [predictor]
-                             │   ▲                     │ out
-    command ─────────────────┤ ▲ └──── [or late] ◄─────┘
-    registers ◄─────────────►┘ └─► o_decision
+                            │ ▲  ▲                     │ out
+    command ────────────────┤ │  └──── [or late] ◄─────┘
+    registers ◄─────────────┘ └─► [other laws] ─► [law engine] ─► [PSCHED] ─► o_decision
+    i_event ───────────────────────────┘
 
-The golden model is `precog_models.nic`; programs, PSCHED and forecasts are not there.
+The golden model is `precog_models.nic`; forecasts and the trace are not there.
 """
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import Out
 
+from precog_hw.compose.core.commands import PATIENCE, laws_commands
+from precog_hw.compose.core.decisions import decisions, made_laws
+from precog_hw.compose.core.parts import Shared
+from precog_hw.compose.core.ports import core_ports
 from precog_hw.csr.axil import RegisterBus
-from precog_hw.csr.layouts import DECISION, PARAMETERS, SAMPLE
-from precog_hw.csr.qp import config_layout
+from precog_hw.csr.layouts import SAMPLE
 from precog_hw.passing import pass_ports
 from precog_hw.predict.unit import Predictor
 from precog_hw.rate.deadline import AdviceDeadline
+from precog_hw.rate.engine.engine import LawEngine
 from precog_hw.stream.queue import Queue
 from precog_spec.config import NicConfig
 from precog_spec.contract import Algorithm, Fmt
@@ -35,8 +41,6 @@ __all__ = ["MicroCore"]
 
 _SAMPLES = 4  # that wait
 _OWED = 15  # samples whose advice is still in the predictor: it holds fewer
-_PATIENCE = 16384  # cycles that a restart waits for the predictor; what works ends in fewer
-
 #: What the predictor says of a sample.
 _ADVICE = data.StructLayout({"valid": 1, "late": 1, "out": signed(Fmt.OUT.width)})
 
@@ -54,11 +58,11 @@ class MicroCore(wiring.Component):
     Parameters
     ----------
     config : NicConfig
-        What is built; without laws.
+        What is built.
 
     Members
     -------
-    As `precog_hw.core.Core` has them without `config.laws`, and
+    As `precog_hw.core.Core` has them, and
     registers : Out(RegisterBus)
         Over which it reads the parameters, each once in a sample; of `parameters` it takes only
         what concerns the advice on its way.
@@ -86,19 +90,10 @@ class MicroCore(wiring.Component):
         self._config = config
         self._predictor = Predictor(config)
         self._map = build_map(config, Identity(0))
-        signature = self._predictor.signature
+        self._engine = LawEngine(config) if config.law_cores else None
         super().__init__(
-            {
-                "i_sample": In(stream.Signature(SAMPLE)),
-                "o_decision": Out(stream.Signature(DECISION)),
-                "dropped": Out(1),
-                "command": In(stream.Signature(config_layout(config))),
-                "hold": In(1),
-                "command_stb": Out(1),
-                "parameters": In(PARAMETERS),
-                "registers": Out(RegisterBus(self._map.address_bits)),
-            }
-            | {name: signature.members[name] for name in Predictor.outer_ports(config)}
+            core_ports(config, self._predictor, self._engine, None)
+            | {"registers": Out(RegisterBus(self._map.address_bits))}
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -115,10 +110,14 @@ class MicroCore(wiring.Component):
         waits = {name: machine.waits[n] for n, name in enumerate(WAITS)}
         there = {name: Signal(name=f"{name}_there") for name in WAITS}
         m.d.comb += machine.there.eq(Cat(there[name] for name in WAITS))
-        is_command = self._begin(m, samples, deadline, waits, there)
+        laws = made_laws(m, config, self._engine)
+        if self._engine is not None:
+            m.submodules.law_engine = self._engine
+        shared = Shared(m, self, config, predictor, laws, None)
+        is_command = self._begin(shared, samples, deadline, waits, there)
         self._ask(m, machine, waits, there)
         advice, held = self._advised(m, deadline, waits, there)
-        self._decide(m, machine, samples, waits, there)
+        self._decide(shared, machine, samples, waits, there)
         register = self._read(m, machine, waits, there)
 
         sample, command = samples.o.payload, self.command.payload
@@ -177,14 +176,14 @@ class MicroCore(wiring.Component):
 
     def _begin(
         self,
-        m: Module,
+        shared: Shared,
         samples: Queue,
         deadline: AdviceDeadline,
         waits: dict[str, Value],
         there: dict[str, Signal],
     ) -> Signal:
         """A command, once no advice is owed, or a sample; says which."""
-        payload, predictor = self.command.payload, self._predictor
+        m, payload, predictor = shared.m, self.command.payload, self._predictor
         is_command, begun = Signal(), Signal()
         rests = waits["begin"] & ~deadline.owing
         command = self.command.valid & ~payload.forget & rests
@@ -196,9 +195,9 @@ class MicroCore(wiring.Component):
             m.d.sync += is_command.eq(command)
 
         # A restart, once all is quiet. What is stuck must be restarted first.
-        stuck = Signal(range(_PATIENCE + 1))
+        stuck = Signal(range(PATIENCE + 1))
         forgets = self.command.valid & payload.forget
-        overdue = stuck == _PATIENCE
+        overdue = stuck == PATIENCE
         given = Signal()
         with m.If(~forgets | given):
             m.d.sync += stuck.eq(0)
@@ -217,14 +216,24 @@ class MicroCore(wiring.Component):
         reset = predictor.i_reset
         asks = waits["commanded"] & payload.clear & ~cleared
         done = waits["commanded"] & (cleared | ~payload.clear)
+        restarted = given & rests
+        executed = [self.command_stb.eq(done)]
+        m.d.sync += cleared.eq(asks & reset.ready)
+        if shared.laws is not None:
+            entering = shared.laws.stage.i
+            passed, decided = laws_commands(shared, done, entering.valid & entering.ready)
+            with m.If(cleared & ~passed):
+                m.d.sync += cleared.eq(1)
+            done &= passed
+            restarted &= decided
+            executed = []  # by PSCHED
         m.d.comb += [
             reset.valid.eq(asks),
             reset.payload.eq(payload.qp),
             there["commanded"].eq(done),
-            self.command_stb.eq(done),
-            self.command.ready.eq(done | (given & rests)),
+            *executed,
+            self.command.ready.eq(done | restarted),
         ]
-        m.d.sync += cleared.eq(asks & reset.ready)
         return is_command
 
     def _ask(
@@ -275,14 +284,23 @@ class MicroCore(wiring.Component):
 
     def _decide(
         self,
-        m: Module,
+        shared: Shared,
         machine: Machine,
         samples: Queue,
         waits: dict[str, Value],
         there: dict[str, Signal],
     ) -> None:
         """The decision leaves, or there is none, and the sample goes."""
-        out = self.o_decision
+        m, out = shared.m, self.o_decision
+        if shared.laws is not None:
+            out, raw = shared.laws.stage.i, shared.laws.stage.i_raw
+            m.d.comb += [
+                raw.valid.eq(out.valid),
+                raw.payload.rtt.eq(samples.o.payload.rtt),
+                raw.payload.t.eq(samples.o.payload.t),
+                raw.payload.psched.eq(self._runs_psched(m, samples.o.payload.qp)),
+            ]
+            decisions(shared, Const(0))
         told = ("rate", "window", "rtt_pred", "target", "base", "srtt")
         m.d.comb += [
             out.valid.eq(waits["decided"]),
@@ -294,6 +312,19 @@ class MicroCore(wiring.Component):
             self.dropped.eq(waits["dropped"]),
             samples.o.ready.eq((out.valid & out.ready) | self.dropped),
         ]
+
+    def _runs_psched(self, m: Module, qp: Value) -> Value:
+        """Whether a queue pair does, a cycle later."""
+        m.submodules.entries = entries = Memory(shape=1, depth=self._config.qps, init=[])
+        write, read = entries.write_port(), entries.read_port()
+        command = self.command.payload
+        m.d.comb += [
+            write.en.eq(self.command.valid & self.command.ready & command.apply),
+            write.addr.eq(command.qp),
+            write.data.eq(command.config.psched),
+            read.addr.eq(qp),
+        ]
+        return read.data
 
 
 def _flag(value: Value) -> Value:

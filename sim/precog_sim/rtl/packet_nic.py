@@ -105,7 +105,7 @@ class PacketNic(PinTransport):
         self._queue_event = queue_event_layout(config.qps)
         self._settle = _SETTLE_MICRO if config.micro else _SETTLE
         if config.law_cores:
-            self._settle = _SETTLE_PROGRAM
+            self._settle = max(self._settle, _SETTLE_PROGRAM)
         if config.forecast:
             self.block.poke(m_forecast_tready=1)
 

@@ -173,8 +173,11 @@ def standin() -> Iterator[Callable[..., NicLibrary]]:
 
 
 @pytest.fixture
-def twins(volume: int) -> Iterator[Twins]:
-    """A NIC with a law engine, in RTL and in the emulator; of four cores with --volume."""
-    made = Twins(CONFIG if volume == 1 else FOUR_CORES)
+def twins(request: pytest.FixtureRequest, volume: int) -> Iterator[Twins]:
+    """A NIC with a law engine, in RTL and in the emulator; of four cores with --volume.
+
+    A test may give the configuration as the fixture's parameter.
+    """
+    made = Twins(getattr(request, "param", CONFIG if volume == 1 else FOUR_CORES))
     yield made
     made.close()

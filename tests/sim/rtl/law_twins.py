@@ -16,12 +16,14 @@ from precog_sim.rtl.transport import RtlTransport
 from precog_spec.config import PRESETS, NicConfig
 from precog_spec.law_fields import SCORE_BITS, EventKind, ScoreCommand
 
-__all__ = ["CONFIG", "FOUR_CORES", "Twins"]
+__all__ = ["CONFIG", "FOUR_CORES", "MICRO", "Twins"]
 
 #: The library of ``sim:tiny,law_cores=1``, which other tests have, too.
 CONFIG = replace(PRESETS["tiny"], law_cores=1)
 #: With --volume: queue pairs that collide on four cores.
 FOUR_CORES = replace(CONFIG, qps=16, law_cores=4)
+#: Behind pid and predpid on a small processor.
+MICRO = replace(CONFIG, micro=True)
 _EVENTS = (EventKind.CNP, EventKind.SWEEP, EventKind.LOSS, EventKind.SCORE)
 
 
@@ -33,6 +35,8 @@ class Twins:
         self.nic, self.emulator = RtlNic(config), Emulator(config)
         self.devices = Device(RtlTransport(self.nic)), Device(self.emulator)
         self.decided = 0
+        self.algorithms: dict[int, str] = {}
+        self.pscheds: dict[int, bool] = {}
 
     def close(self) -> None:
         """Free the RTL."""
@@ -52,6 +56,7 @@ class Twins:
 
     def configure(self, qp: int, algorithm: str, *, psched: bool = False) -> None:
         """Let a queue pair run a law, moved by PSCHED or not."""
+        self.algorithms[qp], self.pscheds[qp] = algorithm, psched
         for device in self.devices:
             device.qp(qp).configure(
                 preset="precog", enable=True, algorithm=algorithm, psched=psched

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from tests.sim.rtl.law_twins import Twins
+from tests.sim.rtl.law_twins import MICRO, Twins
 
 from precog_host.transport import DeviceError
 from precog_models.laws.compiler.compile import compile_law
@@ -56,6 +56,32 @@ def test_psched_moves_the_rates_of_programs(twins: Twins, seed: int, volume: int
             twins.configure(qp, rng.choice(algorithms), psched=rng.random() < 0.7)
     counters = twins.devices[0].counters()
     assert counters["scored"] > counters["congested"] > 20
+
+
+@pytest.mark.parametrize("twins", [MICRO], indirect=True, ids=["micro"])
+def test_a_small_processor_decides_for_some(twins: Twins, seed: int, volume: int) -> None:
+    """Queue pairs change between programs, pid and predpid, with PSCHED and without."""
+    rng, t = random.Random(seed), 1000
+    laws = ("lockstep", "timely")
+    algorithms = ["pid", "predpid", *(f"law:{n}" for n in range(len(laws)))]
+    for device in twins.devices:
+        device.set_parameters(psched_skill=0)
+    for slot, law in enumerate(laws):
+        twins.load(law, slot)
+    for qp in range(twins.qps):
+        twins.configure(qp, algorithms[qp % len(algorithms)], psched=qp % 2 == 0)
+    for _ in range(8 * volume):
+        for _ in range(40):
+            t += rng.randrange(1, 3000)
+            qp = rng.randrange(twins.qps)
+            twins.sample(qp, 4180 + rng.randrange(rng.choice([60, 3000])), t)
+            if twins.algorithms[qp].startswith("law"):
+                twins.ack(qp, t, 5000, 1000, 0, t >> 10, (t >> 10) + 30)
+            elif twins.pscheds[qp]:
+                twins.event(EventKind.SCORE, qp, t, rng.randrange(101))
+        twins.same()
+        twins.configure(rng.randrange(twins.qps), rng.choice(algorithms), psched=rng.random() < 0.7)
+    assert twins.devices[0].counters()["scored"] > 20
 
 
 def test_refused_programs_leave_what_is_live(twins: Twins, seed: int) -> None:

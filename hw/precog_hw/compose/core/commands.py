@@ -5,18 +5,25 @@ decided on, each unit that it concerns takes it in a cycle of its own; the progr
 and PSCHED after the programs, so that events in flight end under the old configuration.
 """
 
-from amaranth.hdl import Cat, Signal, Value
+from collections.abc import Mapping
+
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import stream
 
 from precog_spec.contract import Flag
 from precog_spec.engine.isa import THREADS
 
-from .parts import BEGUN, FLYING, Parts
+from .parts import BEGUN, FLYING, Parts, Shared
 
-__all__ = ["commands"]
+__all__ = ["PATIENCE", "commands", "laws_commands"]
 
-_PATIENCE = 16384  # cycles that a restart waits for the predictor; what works ends in fewer
-_UNITS = ("feature", "predictor", "restart", "rate", "laws", "programs", "psched")
+#: Cycles that a restart waits for the predictor; what works ends in fewer.
+PATIENCE = 16384
+_UNITS = ("feature", "predictor", "restart", "rate")
+_OF_LAWS = ("laws", "programs", "psched")
+
+#: A unit's command, whether it concerns the unit, and whether it may be given.
+_Target = tuple[stream.Interface, Value, Value]
 
 
 def commands(parts: Parts) -> tuple[Signal, Value]:
@@ -35,26 +42,69 @@ def commands(parts: Parts) -> tuple[Signal, Value]:
     ended = parts.rate.o.valid & parts.rate.o.ready
     quiet = _quiet(parts, halt, ended)
     overdue = _overdue(parts, halt, quiet)
-    given = {name: Signal(name=f"{name}_given") for name in _UNITS}
-    targets = {
-        "feature": (parts.feature.clear, payload.clear),
-        "predictor": (parts.predictor.i_reset, payload.clear),
-        "restart": (parts.predictor.i_restart, payload.forget),
-        "rate": (parts.rate.command, ~payload.forget),
+    given = {name: Signal(name=f"{name}_given") for name in (*_UNITS, *_OF_LAWS)}
+    targets: dict[str, _Target] = {
+        "feature": (parts.feature.clear, payload.clear, quiet),
+        "predictor": (parts.predictor.i_reset, payload.clear, quiet),
+        "restart": (parts.predictor.i_restart, payload.forget, quiet | overdue),
+        "rate": (parts.rate.command, ~payload.forget, quiet),
     }
     decided = Signal(init=1)
     last = command
     if parts.laws is not None:
         m.d.comb += decided.eq(_deciding(parts, ended) == 0)
-        stages = _of_laws(parts, given)
+        stages = _of_laws(parts, given, quiet)
         targets |= stages
-        last, _ = list(stages.values())[-1]
+        last, *_ = list(stages.values())[-1]
     m.d.comb += parts.core.command_stb.eq(last.valid & last.ready)
+    done = _give(m, command, targets, given)
+    m.d.comb += [
+        parts.feature.clear.payload.eq(payload.qp),
+        parts.predictor.i_reset.payload.eq(payload.qp),
+        parts.rate.command.payload.eq(payload),
+        command.ready.eq(quiet & done & (decided | ~payload.forget)),
+    ]
+    return halt, decided
+
+
+def laws_commands(parts: Shared, may: Value, ended: Value) -> tuple[Value, Value]:
+    """Hand a command to the laws' units alone.
+
+    Parameters
+    ----------
+    parts : Shared
+        With laws.
+    may : Value
+        They may take the command that waits.
+    ended : Value
+        Strobe: a decision on a sample enters them.
+
+    Returns
+    -------
+    done : Value
+        All have taken it.
+    decided : Value
+        All samples whose decisions have entered them have left the core.
+    """
+    given = {name: Signal(name=f"{name}_given") for name in _OF_LAWS}
+    targets = _of_laws(parts, given, may)
+    last, *_ = list(targets.values())[-1]
+    parts.m.d.comb += parts.core.command_stb.eq(last.valid & last.ready)
+    decided = _deciding(parts, ended) == 0
+    return _give(parts.m, parts.core.command, targets, given), decided
+
+
+def _give(
+    m: Module,
+    command: stream.Interface,
+    targets: Mapping[str, _Target],
+    given: Mapping[str, Signal],
+) -> Value:
+    """Each unit takes the command once; says whether all that it concerns have."""
     done = []
-    for name, (target, wanted) in targets.items():
+    for name, (target, wanted, may) in targets.items():
         offered = Signal(name=f"{name}_offered")
         taken = offered & target.ready
-        may = quiet | overdue if name == "restart" else quiet
         m.d.sync += offered.eq(may & wanted & ~given[name] & ~taken)
         m.d.comb += target.valid.eq(offered)
         with m.If(taken):
@@ -62,13 +112,7 @@ def commands(parts: Parts) -> tuple[Signal, Value]:
         with m.If(command.ready):
             m.d.sync += given[name].eq(0)
         done.append(given[name] | ~wanted)
-    m.d.comb += [
-        parts.feature.clear.payload.eq(payload.qp),
-        parts.predictor.i_reset.payload.eq(payload.qp),
-        parts.rate.command.payload.eq(payload),
-        command.ready.eq(quiet & Cat(done).all() & (decided | ~payload.forget)),
-    ]
-    return halt, decided
+    return Cat(done).all()
 
 
 def _quiet(parts: Parts, halt: Signal, ended: Value) -> Signal:
@@ -94,8 +138,8 @@ def _overdue(parts: Parts, halt: Signal, quiet: Signal) -> Value:
     does: it must be restarted first.
     """
     m, command = parts.m, parts.core.command
-    stuck = Signal(range(_PATIENCE + 1))
-    overdue = stuck == _PATIENCE
+    stuck = Signal(range(PATIENCE + 1))
+    overdue = stuck == PATIENCE
     with m.If(~(halt & command.payload.forget) | command.ready):
         m.d.sync += stuck.eq(0)
     with m.Elif(~quiet & ~overdue):
@@ -103,7 +147,7 @@ def _overdue(parts: Parts, halt: Signal, quiet: Signal) -> Value:
     return overdue
 
 
-def _of_laws(parts: Parts, given: dict[str, Signal]) -> dict[str, tuple[stream.Interface, Value]]:
+def _of_laws(parts: Shared, given: Mapping[str, Signal], may: Value) -> dict[str, _Target]:
     """The command's way through laws, programs and PSCHED: each waits for the one before it."""
     assert parts.laws is not None
     m, laws, psched, engine = parts.m, parts.laws.stage, parts.laws.psched, parts.laws.engine
@@ -112,18 +156,18 @@ def _of_laws(parts: Parts, given: dict[str, Signal]) -> dict[str, tuple[stream.I
         laws.command.payload.eq(payload),
         psched.command.payload.eq(payload),
     ]
-    targets = {"laws": (laws.command, ~payload.forget)}
+    targets: dict[str, _Target] = {"laws": (laws.command, ~payload.forget, may)}
     if engine is not None:
-        targets["programs"] = (engine.command, given["laws"])
+        targets["programs"] = (engine.command, given["laws"], may)
         m.d.comb += [
             engine.command.payload.eq(payload),
             engine.halt.eq(given["laws"]),
         ]
-    return targets | {"psched": (psched.command, given[next(reversed(targets))])}
+    return targets | {"psched": (psched.command, given[next(reversed(targets))], may)}
 
 
-def _deciding(parts: Parts, ended: Value) -> Signal:
-    """Samples between the rate unit and the output, those of programs in flight too."""
+def _deciding(parts: Shared, ended: Value) -> Signal:
+    """Samples between pid or predpid and the output, those of programs in flight too."""
     m, o = parts.m, parts.core.o_decision
     programs = THREADS * parts.config.law_cores
     deciding = Signal(range(BEGUN + programs + 1))

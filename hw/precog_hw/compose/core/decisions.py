@@ -1,26 +1,37 @@
-"""From the rate unit's decision to the output: events, the law engine, PSCHED."""
+"""From the decision of pid or predpid to the output: events, the law engine, PSCHED."""
 
-from amaranth.hdl import Mux
+from amaranth.hdl import Module, Mux, Value
 from amaranth.lib import wiring
 
 from precog_hw.passing import pass_ports
-from precog_hw.rate.engine.engine import host_ports
+from precog_hw.rate.engine.engine import LawEngine, host_ports
+from precog_hw.rate.law_stage import LawStage
+from precog_hw.rate.psched import Psched
+from precog_spec.config import NicConfig
 
 from .forecasts import scores
-from .parts import Laws, Parts
+from .parts import Laws, Shared
 
-__all__ = ["decisions"]
+__all__ = ["decisions", "made_laws"]
 
 
-def decisions(parts: Parts) -> None:
-    """Connect all that follows the rate unit."""
-    m, core, rate = parts.m, parts.core, parts.rate
-    if parts.laws is None:
-        wiring.connect(m, rate.o, wiring.flipped(core.o_decision))
-        return
+def made_laws(m: Module, config: NicConfig, engine: LawEngine | None) -> Laws | None:
+    """Stage and PSCHED, made submodules, and the engine, which is not."""
+    if not config.laws:
+        return None
+    m.submodules.laws = stage = LawStage(config)
+    m.submodules.psched = psched = Psched(config)
+    return Laws(stage, psched, engine)
+
+
+def decisions(parts: Shared, model: Value) -> None:
+    """Connect all that follows what enters `parts.laws.stage`.
+
+    `model` is what the trace says of the decision there.
+    """
+    m, core = parts.m, parts.core
+    assert parts.laws is not None
     laws, psched, engine = parts.laws.stage, parts.laws.psched, parts.laws.engine
-    wiring.connect(m, rate.o, laws.i)
-    wiring.connect(m, parts.laws.raws.o, laws.i_raw)
     events = laws.i_event if engine is None else engine.i_event
     if parts.forecaster is None:
         wiring.connect(m, wiring.flipped(core.i_event), events)
@@ -33,7 +44,7 @@ def decisions(parts: Parts) -> None:
         psched.hold.eq(core.hold),
     ]
     if parts.config.trace:
-        model, made_of = Mux(laws.about.sample, rate.o_model.as_value(), 0), core.made_of
+        model, made_of = Mux(laws.about.sample, model, 0), core.made_of
         if engine is not None:
             m.d.comb += [engine.model.eq(model), core.ran.eq(engine.ran)]
             model = engine.o_model
@@ -44,7 +55,7 @@ def decisions(parts: Parts) -> None:
         ]
 
 
-def _to_psched(parts: Parts, laws: Laws) -> None:
+def _to_psched(parts: Shared, laws: Laws) -> None:
     """The law engine, where there is one, before PSCHED."""
     m, core, stage, psched, engine = parts.m, parts.core, laws.stage, laws.psched, laws.engine
     if engine is None:

@@ -7,7 +7,7 @@ from precog_hw.passing import pass_ports
 from precog_hw.rate.score_events import ScoreEvents
 from precog_spec.contract import Fmt
 
-from .parts import Parts
+from .parts import Parts, Shared
 from .ports import forecast_names
 
 __all__ = ["forecasts", "scores"]
@@ -62,7 +62,7 @@ def forecasts(parts: Parts) -> Value:
     return asks
 
 
-def scores(parts: Parts, events: stream.Interface) -> None:
+def scores(parts: Shared, events: stream.Interface) -> None:
     """Scores of forecasts take turns with the events from outside.
 
     A score bears the latest time that a sample, a profile or an event had.

@@ -1,4 +1,4 @@
-"""The parts of the core, as far as its configuration has them."""
+"""The parts of a core, as far as its configuration has them."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from precog_hw.stream.queue import Queue
 from precog_hw.stream.through import ThroughQueue
 from precog_spec.config import NicConfig
 
-__all__ = ["BEGUN", "FLYING", "Laws", "Parts"]
+__all__ = ["BEGUN", "FLYING", "Laws", "Parts", "Shared"]
 
 FLYING = 8  # samples between the feature unit and the decision that the queues hold
 BEGUN = 16  # and with those in the feature unit
@@ -25,39 +25,32 @@ BEGUN = 16  # and with those in the feature unit
 
 @dataclass(frozen=True)
 class Laws:
-    """What follows the rate unit with `config.laws`.
+    """What follows pid and predpid with `config.laws`.
 
     Attributes
     ----------
     stage : LawStage
     psched : Psched
-    raws : Queue
-        RTT and time of each sample that the rate unit will decide on.
     engine : LawEngine, optional
         With `config.law_cores`.
     """
 
     stage: LawStage
     psched: Psched
-    raws: Queue
     engine: LawEngine | None
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What is joined, and whose ports lead outside.
+class Shared:
+    """What `Core` and `MicroCore` have in common.
 
     Attributes
     ----------
     m : Module
         Of the core.
-    core : Core
+    core : Core or MicroCore
     config : NicConfig
-    samples : Queue or ThroughQueue
-    srtts, measured : Queue
-        Samples that wait for the feature unit; S_t for the head; samples for the rate unit.
-    feature, predictor, head, rate
-        Every core has them.
+    predictor : Predictor
     laws : Laws, optional
         With `config.laws`.
     forecaster : Forecaster, optional
@@ -67,12 +60,30 @@ class Parts:
     m: Module
     core: wiring.Component
     config: NicConfig
+    predictor: Predictor
+    laws: Laws | None
+    forecaster: Forecaster | None
+
+
+@dataclass(frozen=True)
+class Parts(Shared):
+    """What is joined in a `Core`, and whose ports lead outside.
+
+    Attributes
+    ----------
+    samples : Queue or ThroughQueue
+    srtts, measured : Queue
+        Samples that wait for the feature unit; S_t for the head; samples for the rate unit.
+    raws : Queue, optional
+        With `config.laws`: RTT and time of each sample that the rate unit will decide on.
+    feature, head, rate
+        Every such core has them.
+    """
+
     samples: Queue | ThroughQueue
     srtts: Queue
     measured: Queue
+    raws: Queue | None
     feature: Feature
-    predictor: Predictor
     head: RttHead
     rate: RateUnit
-    laws: Laws | None
-    forecaster: Forecaster | None

@@ -28,8 +28,8 @@ def requests(parts: Parts, asks: Value) -> None:
         dropped.eq(begun & ~(exists & row.enable)),
         feature.cancel.eq(dropped),
     ]
-    if parts.laws is not None:
-        raw = parts.laws.raws.i
+    if parts.raws is not None:
+        raw = parts.raws.i
         with m.If(feature.i.ready):
             m.d.sync += [raw.payload.rtt.eq(sample.rtt), raw.payload.t.eq(sample.t)]
         m.d.comb += [
