@@ -14,6 +14,7 @@ from precog_sim.network.prepare import Prepared
 from precog_sim.network.program import FAILED, word
 from precog_sim.network.program_failure import why_failed
 from precog_sim.network.result import Result, SimulationError
+from precog_sim.network.topology import MOST_GBPS
 
 __all__ = ["outcome"]
 
@@ -37,9 +38,8 @@ def _raise_if_failed(made: Prepared) -> None:
     error = Err(int(ctl[Ctl.ERROR]))
     value = int(ctl[Ctl.ERROR_VALUE])
     at = f"at {ctl[Ctl.NOW] * 1e-6:.3f} us"
-    if error == Err.LAW_RATE and made.net.state[value, word("rate")] == FAILED:
-        setup = made.laws.setups[made.laws.of[value]]
-        raise SimulationError(f"{why_failed(setup, made.net.state[value])}, flow {value} ({at})")
+    if error in (Err.LAW_RATE, Err.LAW_WINDOW, Err.LAW_TIMER):
+        raise SimulationError(f"{_wild(made, error, value)}, flow {value} ({at})")
     messages = {
         Err.POOL: f"packet pool must hold more than {packets} packets {at}: pass a larger pool",
         Err.LOOP: f"decision function must not return a negative number, not {value} ({at})",
@@ -53,13 +53,24 @@ def _raise_if_failed(made: Prepared) -> None:
         Err.VISIT: f"visit function must not return a negative number, not {value} ({at})",
         Err.RECEIVER: f"receiver must not return a negative number, not {value} ({at})",
         Err.SCORES: f"log of scores must hold more than {value} rows {at}: make the run smaller",
-        Err.LAW_RATE: f"law must give a finite rate above 0 for flow {value} ({at})",
-        Err.LAW_WINDOW: f"law must give a finite window, 0 or more, for flow {value} ({at})",
-        Err.LAW_TIMER: f"law must set a timer that has come later than e.now, flow {value} ({at})",
         Err.MAIL: f"mail must hold what links send in a window, {value} packets {at}: report this",
         Err.LOG: f"log must hold more than {value} decisions {at}: make the run smaller",
     }
     raise SimulationError(messages[error])
+
+
+def _wild(made: Prepared, error: Err, flow: int) -> str:
+    """Name the law that a run was given up for, and what it did."""
+    setup, row = made.laws.setups[made.laws.of[flow]], made.net.state[flow]
+    rate, window = (float(row[word(name)]) for name in ("rate", "window"))
+    if error == Err.LAW_RATE and rate == FAILED:
+        return why_failed(setup, row)
+    law = "law" if setup.program is None else f"law {setup.program.name}"
+    if error == Err.LAW_RATE:
+        return f"{law} must give a rate above 0 and below {MOST_GBPS:g} Gb/s, not {rate:g}"
+    if error == Err.LAW_WINDOW:
+        return f"{law} must give a window in 0..{MOST_GBPS * 1e9:g} bytes, not {window:g}"
+    return f"{law} must set a timer that has come later than e.now"
 
 
 def _is_float_pid(setup: LawSetup) -> bool:

@@ -292,7 +292,9 @@ def _functions(
         if own[key].__code__.co_argcount != form.count(",") + 1:
             raise ValueError(f"law {name} {key} must take the arguments {form}")
     if not set(events) - {"on_start"}:
-        raise ValueError(f"law {name} must have a function such as on_ack(p, s, e)")
+        raise ValueError(
+            f"law {name} must have a function besides on_start, such as on_ack(p, s, e)"
+        )
     for key, function in own.items():
         refuse_draws(name, function, space)
         # With other globals: the module itself stays as it is, to be called as Python.
