@@ -14,7 +14,6 @@ from amaranth.lib import data
 from precog_hw.core import Core
 from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.counter_table import CounterTables
-from precog_hw.csr.counters import Counters
 from precog_hw.csr.layouts import registers_layout
 from precog_hw.csr.row_window import RowWindow
 from precog_hw.csr.window_ports import connect_window
@@ -83,16 +82,13 @@ def attach(
         core.forecast_query_table.eq(knot[-1]),
         bank.forecast_knot_value_value.eq(core.forecast_query),
     ]
-    m.submodules.forecast_events = counters = Counters(len(FORECAST_EVENTS))
     core_events = core.forecast_events
     events = {name: core_events[name] for name in core_events.shape().members}
     events |= {"wrong_head": core.wrong_head, "carried": Const(0), "expired": Const(0)}
     if carried is not None:
         events |= {name: carried.events[name] for name in ("carried", "expired")}
-    tables.show("forecast", "counters", counters)
-    m.d.comb += [
-        counters.events.eq(Cat(events[name] for name, _ in FORECAST_EVENTS)),
-    ]
+    counters = tables.events("forecast_events", "forecast", "counters", len(FORECAST_EVENTS))
+    m.d.comb += counters.events.eq(Cat(events[name] for name, _ in FORECAST_EVENTS))
     return window.ready
 
 

@@ -13,7 +13,6 @@ from amaranth.lib import data, wiring
 from precog_hw.adapters.read_window import ReadWindow
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counter_table import CounterTables
-from precog_hw.csr.counters import Counters
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.measure.profiler import Profiler
 from precog_hw.pace.layouts import CONFIG, EventKind, State
@@ -75,11 +74,8 @@ def attach(
         "samples": profiler.sampled,
         "samples_merged": profiler.merged,
     }
-    m.submodules.profiler_events = counters = Counters(len(PROFILER_EVENTS))
-    tables.show("profiler", "counters", counters)
-    m.d.comb += [
-        counters.events.eq(Cat(events[name] for name, _ in PROFILER_EVENTS)),
-    ]
+    counters = tables.events("profiler_events", "profiler", "counters", len(PROFILER_EVENTS))
+    m.d.comb += counters.events.eq(Cat(events[name] for name, _ in PROFILER_EVENTS))
 
 
 def follow(m: Module, profiler: Profiler, log: Signal, valid: Value) -> None:
