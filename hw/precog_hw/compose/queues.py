@@ -4,7 +4,7 @@ from amaranth.lib import stream, wiring
 
 from precog_hw.adapters import forecast as forecast_adapter
 from precog_hw.adapters import profiler as profiler_adapter
-from precog_hw.measure.profiler import Profiler
+from precog_hw.measure.profiler_serial import profiler as make_profiler
 from precog_hw.predict.carried import CarriedScores
 
 from .parts import Parts
@@ -15,7 +15,8 @@ __all__ = ["forecasts", "profiles"]
 def profiles(parts: Parts) -> stream.Interface:
     """The queue profiler; gives its samples. No event waits but after reset."""
     m, nic, config, ready = parts.m, parts.nic, parts.config, parts.window.ready
-    m.submodules.profiler = profiler = Profiler(config.qps, dsp=config.dsp)
+    profiler = make_profiler(config.qps, dsp=config.dsp, relaxed=config.relaxed)
+    m.submodules.profiler = profiler
     profiler_adapter.attach(m, parts.bank, parts.tables, profiler, slots=config.qps)
     m.d.comb += profiler.now.eq(parts.now)
     if parts.wire is not None:
