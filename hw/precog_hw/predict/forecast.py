@@ -310,7 +310,7 @@ class Forecaster(wiring.Component):
             answer = self.i_answer
             m.d.comb += answer.ready.eq(ends)
             return answer.payload, answer.valid, model_says
-        m.submodules.softmax = softmax = Softmax(dsp=self._config.dsp)
+        m.submodules.softmax = softmax = Softmax(dsp=self._config.dsp, relaxed=self._config.relaxed)
         m.d.comb += [
             softmax.threshold.eq(self.threshold),
             softmax.i.payload.logits.eq(self.i_answer.payload.out),

@@ -26,6 +26,7 @@ from precog_spec.contract import (
 
 from ..dsp import Multiplier
 from ..measure.reciprocal import Reciprocal
+from ..rows import plain_memory
 from .layouts import OUTPUTS
 from .pipeline import Delays
 
@@ -85,6 +86,8 @@ class Softmax(wiring.Component):
     ----------
     dsp : str
         `NicConfig.dsp`.
+    relaxed : bool
+        The table of chords is in block RAM, with the same latency.
 
     Members
     -------
@@ -103,8 +106,8 @@ class Softmax(wiring.Component):
     threshold: Signal
     o: stream.Interface
 
-    def __init__(self, *, dsp: str = "generic") -> None:
-        self._dsp = dsp
+    def __init__(self, *, dsp: str = "generic", relaxed: bool = False) -> None:
+        self._dsp, self._relaxed = dsp, relaxed
         self._reciprocal = Reciprocal()
         super().__init__(
             {
@@ -235,9 +238,19 @@ class Softmax(wiring.Component):
         place = Signal(_X_BITS, reset_less=True)
         power = Signal(_POWER_BITS, reset_less=True)
         rows = exp_table()
+        if self._relaxed:
+            words = [base | fall << _BASE_BITS for base, fall in rows]
+            m.submodules.table = table = plain_memory(
+                _BASE_BITS + _FALL_BITS, len(words), words, block=True
+            )
+            read = table.read_port()
+            m.d.comb += [read.addr.eq(chord), Cat(base, fall).eq(read.data)]
+        else:
+            m.d.sync += [
+                base.eq(Array(Const(value, _BASE_BITS) for value, _ in rows)[chord]),
+                fall.eq(Array(Const(value, _FALL_BITS) for _, value in rows)[chord]),
+            ]
         m.d.sync += [
-            base.eq(Array(Const(value, _BASE_BITS) for value, _ in rows)[chord]),
-            fall.eq(Array(Const(value, _FALL_BITS) for _, value in rows)[chord]),
             place.eq(x[:_X_BITS]),
             power.eq(x[EXP_FRAC_BITS : EXP_FRAC_BITS + _POWER_BITS]),
         ]
