@@ -171,7 +171,7 @@ class Core(wiring.Component):
             feature.i.payload.rtt.eq(sample.rtt),
             feature.i.payload.t.eq(sample.t),
         ]
-        requests(parts, forecasts(parts))
+        requests(parts, forecasts(parts, feature.o_lead.valid, feature.o))
         features(parts)
         wiring.connect(m, parts.measured.o, rate.i)
         advice(parts)

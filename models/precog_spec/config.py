@@ -59,8 +59,6 @@ EXCLUDES = (
     ("activity", "trace", "the trace's clock always runs"),
     ("activity", "micro", "the processor's clock always runs"),
     ("activity", "law_cores", "the law engine's clock always runs"),
-    ("micro", "forecast", "its processor makes no room for the queues' models"),
-    ("micro", "trace", "its processor tells no model"),
 )
 #: Parts that a packet path may lack; without packets they stay on.
 PACKET_PARTS = ("destinations", "cnps", "icrc")

@@ -2,35 +2,24 @@
 
 import random
 import zlib
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from amaranth.hdl import Module, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In
-from tests.hw.sticking import sticking
 from tests.hw.verilated import Verilated
 from tests.models.predict.weights import random_weights
 
-from precog_hw.compose.ports import nic_map
 from precog_hw.core import Core
 from precog_hw.micro.core import MicroCore
-from precog_hw.micro.registers import parameter_places
-from precog_hw.passing import pass_ports
 from precog_models.nic import Decision, GoldenNic
 from precog_models.predict.lstm import pack
-from precog_sim.rtl.stream_block import stream_library
 from precog_spec.config import PRESETS, NicConfig
 from precog_spec.registers.model_sets import LOAD_STATUS
 
-__all__ = ["CONFIG", "MICRO", "PARAMETERS", "CoreBench", "micro_library"]
+__all__ = ["CONFIG", "PARAMETERS", "CoreBench"]
 
 CONFIG = PRESETS["tiny"]
 _MOST_CYCLES = 100_000
-MICRO = replace(CONFIG, ecc=False, micro=True)
 PARAMETERS = {
     "sigma": 13107,
     "base_window": 20_000,
@@ -49,34 +38,6 @@ PARAMETERS = {
     "rttch_margin": 200 << 8,
     "mtu": 1000,
 }
-
-
-class _Sticking(wiring.Component):
-    """The core on a small processor; `stuck` stops its engine (`sticking`)."""
-
-    def __init__(self, config: NicConfig) -> None:
-        self._stuck = Signal(name="engine_stuck")
-        with sticking(self._stuck):
-            self._core = MicroCore(config)
-        super().__init__({**self._core.signature.members, "stuck": In(1)})
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.core = core = self._core
-        m.d.comb += self._stuck.eq(self.stuck)
-        for name, member in core.signature.members.items():
-            if member.is_signature:
-                mine, its = wiring.flipped(getattr(self, name)), getattr(core, name)
-                wiring.connect(m, mine, its)
-            else:
-                pass_ports(m, self, core, [name])
-        return m
-
-
-@cache
-def micro_library(config: NicConfig) -> Path:
-    """The Verilated core on a small processor, with the port `stuck`."""
-    return stream_library(_Sticking(config), label="core on a processor")
 
 
 class CoreBench:
@@ -102,26 +63,7 @@ class CoreBench:
 
     def run(self, *benches: Any) -> None:
         """Until all benches have ended."""
-        background = [self._registers] if self.built.micro else []
-        self.simulation.run(*benches, cycles=_MOST_CYCLES, background=background)
-
-    async def _registers(self, ctx: Any) -> None:
-        """Answers a small processor that reads a parameter's register, as the bus does."""
-        bus = self.dut.registers
-        words: dict[int, int] = {}
-        for name, place in parameter_places(nic_map(self.built)).items():
-            word = words.get(place.word, 0)
-            # PSCHED's, which are not the processor's, come by `parameters` alone.
-            words[place.word] = place.field.put(word, PARAMETERS.get(name, 0))
-        while True:
-            if not (await ctx.tick().sample(bus.stb))[-1]:
-                continue
-            for _ in range(2):
-                await ctx.tick()
-            ctx.set(bus.rdata, words[ctx.get(bus.addr)])
-            ctx.set(bus.ack, 1)
-            await ctx.tick()
-            ctx.set(bus.ack, 0)
+        self.simulation.run(*benches, cycles=_MOST_CYCLES)
 
     async def start(self, ctx: Any) -> None:
         dut = self.dut

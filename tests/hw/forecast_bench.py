@@ -10,14 +10,18 @@ from pathlib import Path
 import numpy as np
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 from tests.hw.core_bench import PARAMETERS
 from tests.hw.sticking import sticking
 from tests.models.predict.trees import random_tree
 from tests.models.predict.weights import random_weights
 
+from precog_hw.compose.ports import nic_map
 from precog_hw.core import Core
 from precog_hw.csr.layouts import DECISION, SAMPLE
+from precog_hw.micro.core import MicroCore
+from precog_hw.micro.registers import parameter_places
 from precog_hw.predict.cps import KNOT_WRITE
 from precog_hw.predict.ecc import FLIPS, last_layout
 from precog_hw.predict.forecast import (
@@ -39,10 +43,11 @@ from precog_spec.config import PRESETS, NicConfig
 from precog_spec.contract import NO_SCORE, HeadKind, ScoreSource
 from precog_spec.registers.model_sets import LOAD_STATUS
 
-__all__ = ["CONFIG", "LIMITS", "OF_TREES", "QUEUE", "RTT", "ForecastBench", "Log"]
+__all__ = ["CONFIG", "LIMITS", "MICRO", "OF_TREES", "QUEUE", "RTT", "ForecastBench", "Log"]
 
 CONFIG = replace(PRESETS["tiny"], sets=4, forecast=True, trace=True, ecc=False)
 OF_TREES = replace(CONFIG, tree=True, ecc=True)
+MICRO = replace(CONFIG, micro=True)
 SHARED = PARAMETERS | {
     f"psched_{k}": v for k, v in PSCHED_PRESETS["precog"].parameters(1000).items()
 }
@@ -69,14 +74,16 @@ LOG = data.StructLayout(
 class Watched(wiring.Component):
     """The core; `log` shows the transfers of all its streams in a cycle, `stuck` stops its engine.
 
-    See `sticking` for the fault.
+    See `sticking` for the fault. A small processor reads `SHARED` from its registers.
     """
 
     def __init__(self, config: NicConfig) -> None:
+        self._config = config
         self._stuck = Signal(name="engine_stuck")
         with sticking(self._stuck):
-            self._core = core = Core(config)
+            self._core = core = MicroCore(config) if config.micro else Core(config)
         outside = {"event_stb", "event", "wrong_head", "forecast_events", "slot_enables"}
+        outside |= {"registers"}
         outside |= {f"forecast_made{part}" for part in ("", "_qp", "_rtt", "_score")}
         members = {n: m for n, m in core.signature.members.items() if n not in outside}
         members |= {"log_stb": Out(1), "log": Out(LOG), "now": In(8), "stuck": In(1)}
@@ -94,6 +101,8 @@ class Watched(wiring.Component):
                 connect(m, *((mine, its) if member.flow is In else (its, mine)))
             else:
                 m.d.comb += its.eq(mine) if member.flow is In else mine.eq(its)
+        if self._config.micro:
+            self._answer_registers(m, core.registers)
         log = self.log
         m.d.comb += [
             self._stuck.eq(self.stuck),
@@ -117,6 +126,22 @@ class Watched(wiring.Component):
             ),
         ]
         return m
+
+    def _answer_registers(self, m: Module, bus: wiring.PureInterface) -> None:
+        """As the bus does, some cycles later."""
+        words: dict[int, int] = {}
+        for name, place in parameter_places(nic_map(self._config)).items():
+            word = words.get(place.word, 0)
+            words[place.word] = place.field.put(word, SHARED.get(name, 0))
+        init = [words.get(at, 0) for at in range(max(words) + 1)]
+        m.submodules.registers = registers = Memory(shape=32, depth=len(init), init=init)
+        read, on_its_way = registers.read_port(), Signal(2)
+        m.d.sync += on_its_way.eq(Cat(bus.stb, on_its_way))
+        m.d.comb += [
+            read.addr.eq(bus.addr),
+            bus.rdata.eq(read.data),
+            bus.ack.eq(on_its_way[-1]),
+        ]
 
 
 @cache
@@ -147,7 +172,7 @@ class ForecastBench:
     ----------
     seed : int
     config : NicConfig
-        `CONFIG`, or `OF_TREES`, whose models of queues are trees and scrubbed all the time.
+        `CONFIG`; `OF_TREES`, whose models of queues are trees and scrubbed all the time; `MICRO`.
     """
 
     def __init__(self, seed: int, config: NicConfig = CONFIG) -> None:

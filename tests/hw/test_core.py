@@ -14,15 +14,15 @@ from precog_spec.config import NicConfig
 from precog_spec.contract import Flag
 from precog_spec.law_fields import JUDGED_MIN, EventKind
 
-from .core_bench import CONFIG, MICRO, PARAMETERS, CoreBench, micro_library
-from .forecast_bench import OF_TREES, library
+from .core_bench import CONFIG, PARAMETERS, CoreBench
+from .forecast_bench import MICRO, OF_TREES, library
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("core_forecast")]
 
 
 def made(seed: int, config: NicConfig = OF_TREES) -> CoreBench:
     """A bench; `OF_TREES` is `CONFIG` with more models, and Verilated for its own tests, too."""
-    return CoreBench(seed, config, micro_library(config) if config.micro else library(config))
+    return CoreBench(seed, config, library(config))
 
 
 def test_one_at_a_time(seed: int) -> None:

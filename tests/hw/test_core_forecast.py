@@ -17,14 +17,14 @@ from precog_spec.contract import NO_SCORE, Flag, HeadKind, ScoreSource
 from precog_spec.law_fields import EventKind
 from precog_spec.registers.model_sets import LOAD_STATUS
 
-from .forecast_bench import CONFIG, LIMITS, OF_TREES, QUEUE, RTT, ForecastBench
+from .forecast_bench import CONFIG, LIMITS, MICRO, OF_TREES, QUEUE, RTT, ForecastBench
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("core_forecast")]
 
 LONG = 3000  # cycles in which all that is under way ends
 
 
-@pytest.fixture(params=[CONFIG, OF_TREES], ids=["lstm", "tree"])
+@pytest.fixture(params=[CONFIG, OF_TREES, MICRO], ids=["lstm", "tree", "micro"])
 def bench(request: pytest.FixtureRequest, seed: int) -> Iterator[ForecastBench]:
     made = ForecastBench(seed, request.param)
     yield made
@@ -114,6 +114,7 @@ def test_a_queue_model_is_no_model_of_rtts(bench: ForecastBench) -> None:
     assert log.wrong_head == 1
 
 
+@pytest.mark.parametrize("bench", [CONFIG, OF_TREES], indirect=True, ids=["lstm", "tree"])
 def test_samples_are_as_fast_as_without(bench: ForecastBench) -> None:
     """A forecast that nobody takes, and a profile behind it, hold nothing up."""
     core = Core(CONFIG)
@@ -154,7 +155,7 @@ def test_stream(stalled: str, stall: float, bench: ForecastBench, volume: int) -
     ]
     apart = rng.choice([0, 300])
     log = bench.run(
-        count * 1500,
+        count * (3000 if bench.built.micro else 1500),
         [(n * apart, sample) for n, sample in enumerate(samples)],
         [(n * apart, profile) for n, profile in enumerate(profiles)],
         stalled=stalled,

@@ -10,8 +10,8 @@ from precog_models.nic import Decision
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag
 
-from .core_bench import CONFIG, MICRO, PARAMETERS, CoreBench
-from .forecast_bench import OF_TREES
+from .core_bench import CONFIG, PARAMETERS, CoreBench
+from .forecast_bench import MICRO, OF_TREES
 from .sticking import BEFORE
 from .test_core import made
 

@@ -8,7 +8,7 @@
     registers ◄─────────────┘ └─► [other laws] ─► [law engine] ─► [PSCHED] ─► o_decision
     i_event ───────────────────────────┘
 
-The golden model is `precog_models.nic`; forecasts and the trace are not there.
+The golden model is `precog_models.nic`. The forecaster shares the predictor, as there.
 """
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
@@ -18,14 +18,17 @@ from amaranth.lib.wiring import Out
 
 from precog_hw.compose.core.commands import PATIENCE, laws_commands
 from precog_hw.compose.core.decisions import decisions, made_laws
+from precog_hw.compose.core.forecasts import answers, forecasts
 from precog_hw.compose.core.parts import Shared
 from precog_hw.compose.core.ports import core_ports
 from precog_hw.csr.axil import RegisterBus
 from precog_hw.csr.layouts import SAMPLE
 from precog_hw.passing import pass_ports
+from precog_hw.predict.forecast import Forecaster
 from precog_hw.predict.unit import Predictor
 from precog_hw.rate.deadline import AdviceDeadline
 from precog_hw.rate.engine.engine import LawEngine
+from precog_hw.rate.layouts import MODEL
 from precog_hw.stream.queue import Queue
 from precog_spec.config import NicConfig
 from precog_spec.contract import Algorithm, Fmt
@@ -41,8 +44,12 @@ __all__ = ["MicroCore"]
 
 _SAMPLES = 4  # that wait
 _OWED = 15  # samples whose advice is still in the predictor: it holds fewer
-#: What the predictor says of a sample.
-_ADVICE = data.StructLayout({"valid": 1, "late": 1, "out": signed(Fmt.OUT.width)})
+
+
+def _advice_layout(config: NicConfig) -> data.StructLayout:
+    """What the predictor says of a sample, and for the trace which model does."""
+    said = {"valid": 1, "late": 1, "out": signed(Fmt.OUT.width)}
+    return data.StructLayout(said | ({"model": MODEL} if config.trace else {}))
 
 
 class MicroCore(wiring.Component):
@@ -91,8 +98,9 @@ class MicroCore(wiring.Component):
         self._predictor = Predictor(config)
         self._map = build_map(config, Identity(0))
         self._engine = LawEngine(config) if config.law_cores else None
+        self._forecaster = Forecaster(config) if config.forecast else None
         super().__init__(
-            core_ports(config, self._predictor, self._engine, None)
+            core_ports(config, self._predictor, self._engine, self._forecaster)
             | {"registers": Out(RegisterBus(self._map.address_bits))}
         )
 
@@ -103,7 +111,7 @@ class MicroCore(wiring.Component):
         m.submodules.samples = samples = Queue(SAMPLE, _SAMPLES, block=True)
         m.submodules.machine = machine = Machine(code, dsp=config.dsp)
         m.submodules.predictor = predictor = self._predictor
-        m.submodules.deadline = deadline = AdviceDeadline(_OWED, _ADVICE)
+        m.submodules.deadline = deadline = AdviceDeadline(_OWED, _advice_layout(config))
         pass_ports(m, self, predictor, Predictor.outer_ports(config))
         wiring.connect(m, wiring.flipped(self.i_sample), samples.i)
 
@@ -113,11 +121,14 @@ class MicroCore(wiring.Component):
         laws = made_laws(m, config, self._engine)
         if self._engine is not None:
             m.submodules.law_engine = self._engine
-        shared = Shared(m, self, config, predictor, laws, None)
+        shared = Shared(m, self, config, predictor, laws, self._forecaster)
         is_command = self._begin(shared, samples, deadline, waits, there)
-        self._ask(m, machine, waits, there)
-        advice, held = self._advised(m, deadline, waits, there)
+        self._ask(shared, machine, waits, there)
+        advice, held = self._advised(shared, deadline, waits, there)
         self._decide(shared, machine, samples, waits, there)
+        if laws is not None:
+            said = Mux(advice.valid, advice.model.as_value(), 0) if config.trace else Const(0)
+            decisions(shared, said)
         register = self._read(m, machine, waits, there)
 
         sample, command = samples.o.payload, self.command.payload
@@ -186,6 +197,8 @@ class MicroCore(wiring.Component):
         m, payload, predictor = shared.m, self.command.payload, self._predictor
         is_command, begun = Signal(), Signal()
         rests = waits["begin"] & ~deadline.owing
+        if shared.forecaster is not None:
+            rests &= shared.forecaster.quiet
         command = self.command.valid & ~payload.forget & rests
         m.d.comb += [
             begun.eq(command | (samples.o.valid & ~self.command.valid)),
@@ -237,13 +250,14 @@ class MicroCore(wiring.Component):
         return is_command
 
     def _ask(
-        self, m: Module, machine: Machine, waits: dict[str, Value], there: dict[str, Signal]
+        self, shared: Shared, machine: Machine, waits: dict[str, Value], there: dict[str, Signal]
     ) -> None:
         """The request, and then its input."""
-        predictor, feeds = self._predictor, Signal()
+        m, predictor, feeds = shared.m, self._predictor, Signal()
         request, model = predictor.i_req, machine.values.model
+        wants = waits["request"] & ~feeds
         m.d.comb += [
-            request.valid.eq(waits["request"] & ~feeds),
+            request.valid.eq(wants),
             request.payload.qp.eq(machine.qp),
             request.payload.slot.eq(model),
             request.payload.enable.eq(model[self._config.set_bits]),
@@ -251,27 +265,43 @@ class MicroCore(wiring.Component):
             predictor.i_x.valid.eq(feeds),
             predictor.i_x.payload[0].eq(machine.values.x),
         ]
-        with m.If(request.valid & request.ready):
+        asked, fed = request.valid, predictor.i_x.ready
+        if shared.forecaster is not None:
+            sample = stream.Signature(data.StructLayout({"k": machine.values.x.shape()})).create()
+            m.d.comb += [sample.valid.eq(feeds), sample.payload.k.eq(machine.values.x)]
+            asks = forecasts(shared, wants, sample)
+            m.d.comb += request.valid.eq(wants | asks)
+            with m.If(asks):
+                m.d.comb += request.payload.eq(shared.forecaster.o_req.payload)
+            asked, fed = wants, sample.ready
+        with m.If(asked & request.ready):
             m.d.sync += feeds.eq(1)
-        with m.Elif(predictor.i_x.ready):
+        with m.Elif(fed):
             m.d.sync += feeds.eq(0)
 
     def _advised(
         self,
-        m: Module,
+        shared: Shared,
         deadline: AdviceDeadline,
         waits: dict[str, Value],
         there: dict[str, Signal],
     ) -> tuple[data.View, Signal]:
         """Advice, and whether it is held, as they were when the sample's had come."""
-        predictor = self._predictor
-        advice, held = Signal(_ADVICE), Signal()
+        m, predictor = shared.m, self._predictor
+        advice, held = Signal(_advice_layout(self._config)), Signal()
+        given, taken = answers(shared, deadline.i.ready)
+        if self._config.trace:
+            model = deadline.i.payload.model
+            m.d.comb += [
+                model.set.eq(predictor.o_rsp.payload.set),
+                model.version.eq(predictor.version),
+            ]
         m.d.comb += [
             deadline.cycles.eq(self.parameters.advice_deadline),
-            deadline.i.valid.eq(predictor.o_rsp.valid),
+            deadline.i.valid.eq(given),
             deadline.i.payload.valid.eq(predictor.o_rsp.payload.live),
             deadline.i.payload.out.eq(predictor.o_rsp.payload.out[0]),
-            predictor.o_rsp.ready.eq(deadline.i.ready),
+            predictor.o_rsp.ready.eq(taken),
             deadline.o.ready.eq(waits["advice"]),
             there["advice"].eq(deadline.o.valid),
         ]
@@ -300,7 +330,6 @@ class MicroCore(wiring.Component):
                 raw.payload.t.eq(samples.o.payload.t),
                 raw.payload.psched.eq(self._runs_psched(m, samples.o.payload.qp)),
             ]
-            decisions(shared, Const(0))
         told = ("rate", "window", "rtt_pred", "target", "base", "srtt")
         m.d.comb += [
             out.valid.eq(waits["decided"]),

@@ -23,7 +23,7 @@ CONFIG = replace(PRESETS["tiny"], law_cores=1)
 #: With --volume: queue pairs that collide on four cores.
 FOUR_CORES = replace(CONFIG, qps=16, law_cores=4)
 #: Behind pid and predpid on a small processor.
-MICRO = replace(CONFIG, micro=True)
+MICRO = replace(CONFIG, micro=True, trace=True)
 _EVENTS = (EventKind.CNP, EventKind.SWEEP, EventKind.LOSS, EventKind.SCORE)
 
 
@@ -54,12 +54,18 @@ class Twins:
         loaded = [engine.load(made.program, values, slot=slot) for engine in self.engines]
         assert loaded[0] == loaded[1]
 
-    def configure(self, qp: int, algorithm: str, *, psched: bool = False) -> None:
+    def configure(
+        self, qp: int, algorithm: str, *, psched: bool = False, use_model: bool = False
+    ) -> None:
         """Let a queue pair run a law, moved by PSCHED or not."""
         self.algorithms[qp], self.pscheds[qp] = algorithm, psched
         for device in self.devices:
             device.qp(qp).configure(
-                preset="precog", enable=True, algorithm=algorithm, psched=psched
+                preset="precog",
+                enable=True,
+                algorithm=algorithm,
+                psched=psched,
+                use_model=use_model,
             )
 
     def same(self) -> None:

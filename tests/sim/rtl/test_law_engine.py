@@ -4,13 +4,15 @@ import random
 
 import numpy as np
 import pytest
+from tests.models.predict.weights import random_weights
 from tests.sim.rtl.law_twins import MICRO, Twins
 
 from precog_host.transport import DeviceError
 from precog_models.laws.compiler.compile import compile_law
 from precog_models.laws.compiler.load import load
+from precog_models.predict.lstm import pack
 from precog_models.rate.engine.image import image_of
-from precog_spec.contract import PROGRAM_ALGORITHM
+from precog_spec.contract import PROGRAM_ALGORITHM, TraceKind
 from precog_spec.law_fields import EventKind
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_engine")]
@@ -60,16 +62,25 @@ def test_psched_moves_the_rates_of_programs(twins: Twins, seed: int, volume: int
 
 @pytest.mark.parametrize("twins", [MICRO], indirect=True, ids=["micro"])
 def test_a_small_processor_decides_for_some(twins: Twins, seed: int, volume: int) -> None:
-    """Queue pairs change between programs, pid and predpid, with PSCHED and without."""
+    """Queue pairs change between programs, pid and predpid, with PSCHED and without.
+
+    The trace says of both devices what each decision was made of.
+    """
     rng, t = random.Random(seed), 1000
     laws = ("lockstep", "timely")
     algorithms = ["pid", "predpid", *(f"law:{n}" for n in range(len(laws)))]
+    image = pack(random_weights(np.random.default_rng(seed), steps=3))
     for device in twins.devices:
+        assert device.trace is not None
         device.set_parameters(psched_skill=0)
+        device.model.write_set(1, image)
+        device.model.map_slot(0, 1)
+        device.trace.configure(kinds=("decision", "program"), all_qps=True)
     for slot, law in enumerate(laws):
         twins.load(law, slot)
     for qp in range(twins.qps):
-        twins.configure(qp, algorithms[qp % len(algorithms)], psched=qp % 2 == 0)
+        twins.configure(qp, algorithms[qp % len(algorithms)], psched=qp % 2 == 0, use_model=True)
+    traced = set()
     for _ in range(8 * volume):
         for _ in range(40):
             t += rng.randrange(1, 3000)
@@ -80,8 +91,14 @@ def test_a_small_processor_decides_for_some(twins: Twins, seed: int, volume: int
             elif twins.pscheds[qp]:
                 twins.event(EventKind.SCORE, qp, t, rng.randrange(101))
         twins.same()
-        twins.configure(rng.randrange(twins.qps), rng.choice(algorithms), psched=rng.random() < 0.7)
+        rtl, golden = (list(device.trace.drain()) for device in twins.devices if device.trace)
+        assert rtl == golden
+        traced |= {(record["kind"], record.get("set")) for record in rtl}
+        some = {name: rng.random() < 0.7 for name in ("psched", "use_model")}
+        twins.configure(rng.randrange(twins.qps), rng.choice(algorithms), **some)
     assert twins.devices[0].counters()["scored"] > 20
+    decided, ran = TraceKind.DECISION, TraceKind.PROGRAM
+    assert traced == {(decided, 0), (decided, 1), (ran, None)}
 
 
 def test_refused_programs_leave_what_is_live(twins: Twins, seed: int) -> None:

@@ -1,20 +1,34 @@
 """Forecasts of queues: the forecaster's share of the predictor, and its scores for PSCHED."""
 
-from amaranth.hdl import Const, Signal, Value
+from amaranth.hdl import Const, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 
 from precog_hw.passing import pass_ports
 from precog_hw.rate.score_events import ScoreEvents
 from precog_spec.contract import Fmt
 
-from .parts import Parts, Shared
+from .parts import Shared
 from .ports import forecast_names
 
-__all__ = ["forecasts", "scores"]
+__all__ = ["answers", "forecasts", "scores"]
 
 
-def forecasts(parts: Parts) -> Value:
-    """Connect the forecaster; the result is high while it uses the predictor."""
+def forecasts(parts: Shared, wanted: Value, sample: stream.Interface) -> Value:
+    """Connect the forecaster, and its inputs and those of samples with the predictor.
+
+    Parameters
+    ----------
+    parts : Shared
+    wanted : Value
+        A sample wants the predictor.
+    sample : stream.Interface
+        A sample's input `k`, once its request has been made.
+
+    Returns
+    -------
+    asks : Value
+        The forecaster asks the predictor in this cycle.
+    """
     m, core, predictor, forecaster = parts.m, parts.core, parts.predictor, parts.forecaster
     if forecaster is None:
         return Const(0)
@@ -38,8 +52,7 @@ def forecasts(parts: Parts) -> Value:
     # A request is offered in the cycle of its transfer only, which no valid of ours decides:
     # so it never takes an offer back when a sample comes.
     asks, feeds = Signal(), Signal()
-    lead, feature = parts.feature.o_lead, parts.feature.o
-    free = predictor.i_req.ready & ~lead.valid
+    free = predictor.i_req.ready & ~wanted
     inputs = predictor.i_x
     if parts.config.tree:
         wiring.connect(m, predictor.o_tree, forecaster.i_answer)
@@ -50,9 +63,9 @@ def forecasts(parts: Parts) -> Value:
     m.d.comb += [
         forecaster.o_req.ready.eq(free),
         asks.eq(forecaster.o_req.valid & free),
-        inputs.valid.eq(feeds | feature.valid),
-        inputs.payload[0].eq(feature.payload.k),
-        feature.ready.eq(inputs.ready & ~feeds),
+        inputs.valid.eq(feeds | sample.valid),
+        inputs.payload[0].eq(sample.payload.k),
+        sample.ready.eq(inputs.ready & ~feeds),
     ]
     # A request's inputs are taken before or while the next request is.
     with m.If(predictor.i_req.valid & predictor.i_req.ready):
@@ -60,6 +73,34 @@ def forecasts(parts: Parts) -> Value:
     with m.If(feeds):
         m.d.comb += inputs.payload.eq(forecaster.x)
     return asks
+
+
+def answers(parts: Shared, ready: Value) -> tuple[Value, Value]:
+    """Of the predictor's answers, those on profiles go to the forecaster.
+
+    Parameters
+    ----------
+    parts : Shared
+    ready : Value
+        One on a sample is taken.
+
+    Returns
+    -------
+    given : Value
+        There is one on a sample.
+    taken : Value
+        The one that is there is taken.
+    """
+    m, answer, forecaster = parts.m, parts.predictor.o_rsp, parts.forecaster
+    if forecaster is None or parts.config.tree:
+        return answer.valid, ready
+    of_profile, its = answer.payload.qp[-1], forecaster.i_answer
+    m.d.comb += [
+        its.valid.eq(answer.valid & of_profile),
+        its.payload.live.eq(answer.payload.live),
+        its.payload.out.eq(answer.payload.out),
+    ]
+    return answer.valid & ~of_profile, Mux(of_profile, its.ready, ready)
 
 
 def scores(parts: Shared, events: stream.Interface) -> None:

@@ -7,6 +7,7 @@ from amaranth.lib.memory import Memory
 from precog_hw.rate.layouts import MODEL
 from precog_spec.contract import Fmt
 
+from .forecasts import answers
 from .parts import FLYING, Parts
 
 __all__ = ["advice", "features", "requests"]
@@ -117,17 +118,7 @@ def advice(parts: Parts) -> None:
         parts.rate,
     )
     answer = predictor.o_rsp
-    given, ready = answer.valid, head.i.ready & srtts.o.valid
-    if parts.forecaster is not None and not parts.config.tree:
-        of_profile = answer.payload.qp[-1]
-        given = given & ~of_profile
-        its = parts.forecaster.i_answer
-        m.d.comb += [
-            its.valid.eq(answer.valid & of_profile),
-            its.payload.live.eq(answer.payload.live),
-            its.payload.out.eq(answer.payload.out),
-        ]
-        ready = Mux(of_profile, its.ready, ready)
+    given, ready = answers(parts, head.i.ready & srtts.o.valid)
     both = given & srtts.o.valid
     live = Signal()
     waits, of_model = Signal(), Signal()
