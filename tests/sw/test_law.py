@@ -16,6 +16,7 @@ from precog_models.laws.compiler.load import law_names, load
 from precog_models.rate.engine.image import image_name, image_of
 from precog_models.rate.engine.page import page
 from precog_models.rate.engine.program import Program
+from precog_spec.engine.image_fields import TAG_AT
 from precog_spec.engine.isa import THREADS
 
 
@@ -41,7 +42,7 @@ def test_compile(run: Run, tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ('"code": [', '"code": [7, ', "program's CRC must be 0x[0-9a-f]{8}, not 0x"),
-        ("precog-law-1", "precog-law-9", "program must be a file of `precog law compile`"),
+        ("precog-law-2", "precog-law-1", "program must be a file of `precog law compile`"),
         ("{", "[", "program must be a file of `precog law compile`"),
         ('"entries"', '"others"', "program must be a file of `precog law compile`"),
     ],
@@ -64,6 +65,7 @@ def test_a_program_that_was_changed(
         ({"entries": {}}, "program must have an entry: one of on_ack"),
         ({"entries": {"on_none": 0}}, "program must have 1024 words at most and entries of event"),
         ({"state": ("a",) * 15}, "program must have 14 fields of state at most, not 15"),
+        ({"state": ("a",)}, "program must have a format for each of 1 fields, not 0"),
         ({"parameters": {"a": (511, 2)}}, "'a' must have words within 0..511, not 2 from 511 on"),
         ({"parameters": {"a": (-1, 1)}}, "'a' must have words within 0..511, not 1 from -1 on"),
         ({"parameters": {"a": (0, 0)}}, "'a' must have words within 0..511, not 0 from 0 on"),
@@ -91,6 +93,23 @@ def test_a_name_that_no_image_holds(name: str) -> None:
     made = compile_law(load("fixed"))
     with pytest.raises(ValueError, match="name must have 1 to 16 ASCII characters that can be p"):
         image_of(replace(made.program, name=name), made.law.integers("default", 1000))
+
+
+def test_state_is_kept_in_its_own_formats_only(tmp_path: Path) -> None:
+    """A wider field's number may be none of a narrower one, for which the widths are proved."""
+    path = tmp_path / "mine.py"
+
+    def tag(form: str, step: int) -> int:
+        path.write_text(
+            "from precog_models.laws.language import Field, Q\nPARAMETERS = ()\n"
+            f"STATE = (Field('size', {form}),)\nWINDOWED = False\n"
+            f"def on_ack(p, s, e):\n    s.size = {step}\n    return e.rate\n"
+        )
+        return int(image_of(compile_law(load(path)).program, {})[TAG_AT])
+
+    forms = ("Q(30, 0)", "Q(8, 0)", "Q(22, 8)", "Q(30, 0, signed=False)")
+    assert len({tag(form, 1) for form in forms}) == len(forms)
+    assert tag("Q(8, 0)", 1) == tag("Q(8, 0)", 2)
 
 
 def test_a_name_in_a_bank_steers_no_terminal() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from precog_spec.contract import Q
 from precog_spec.engine.isa import Instruction
 
 from ...rate.engine.program import Program
@@ -50,6 +51,11 @@ def compile_law(law: Law) -> Compiled:
         raise LawError(law.file, 0, problem) from error
 
 
+def _shown(form: Q) -> str:
+    """A format as ``q24.8``, or ``uq24.8`` without a sign."""
+    return f"{'' if form.signed else 'u'}q{form.int_bits}.{form.frac_bits}"
+
+
 def _compiled(law: Law) -> Compiled:
     memory = Memory(law)
     code: list[Instruction] = []
@@ -80,6 +86,7 @@ def _compiled(law: Law) -> Compiled:
         },
         fixed=memory.fixed,
         state=tuple(one.name for one in law.state),
+        formats=tuple(_shown(one.format) for one in law.state),
         windowed=law.windowed,
         turns={event: turns for event, (turns, _) in longest.items()},
     )

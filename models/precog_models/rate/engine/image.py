@@ -53,7 +53,8 @@ def image_of(program: Program, values: Mapping[str, int | Sequence[int]]) -> Int
         )
     words = np.zeros(IMAGE_WORDS, dtype=np.int64)
     words[:2] = FORMAT, LAW_CONTRACT
-    words[TAG_AT] = zlib.crc32(",".join((program.name, *program.state)).encode())
+    kept = (program.name, *program.state, *program.formats)
+    words[TAG_AT] = zlib.crc32(",".join(kept).encode())
     words[WINDOWED_AT] = program.windowed
     for kind, event in enumerate(EVENTS):
         if event in program.entries:

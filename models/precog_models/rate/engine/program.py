@@ -12,7 +12,7 @@ from ...limits import parse_json
 
 __all__ = ["Program"]
 
-_FORMAT = "precog-law-1"
+_FORMAT = "precog-law-2"
 _STATE_MOST = ROW_WORDS - len(ROW_OUTPUTS)
 _WORDS = range(-(1 << WORD - 1), 1 << WORD - 1)
 
@@ -35,6 +35,8 @@ class Program:
         Words of slot memory that parameters do not change: tables and constants, by place.
     state : tuple of str
         Fields of the row, from its third word on.
+    formats : tuple of str
+        Their formats, as ``uq24.8``. State in other formats is not what was proved.
     windowed : bool
         The row's second word is a window.
     turns : dict
@@ -49,6 +51,7 @@ class Program:
     parameters: Mapping[str, tuple[int, int]]
     fixed: Mapping[int, int]
     state: tuple[str, ...]
+    formats: tuple[str, ...]
     windowed: bool
     turns: Mapping[str, int]
     notes: Mapping[int, str] = field(default_factory=dict, compare=False)
@@ -65,6 +68,7 @@ class Program:
             "fixed": {str(place): word for place, word in self.fixed.items()},
             "parameters": {name: list(place) for name, place in self.parameters.items()},
             "state": list(self.state),
+            "formats": list(self.formats),
             "windowed": self.windowed,
         }
 
@@ -131,6 +135,7 @@ class Program:
                 },
                 fixed={int(place): int(word) for place, word in body["fixed"].items()},
                 state=tuple(str(name) for name in body["state"]),
+                formats=tuple(str(one) for one in body["formats"]),
                 windowed=bool(body["windowed"]),
                 turns={str(name): int(turns) for name, turns in body["turns"].items()},
             )
@@ -154,6 +159,11 @@ class Program:
         if len(self.state) > _STATE_MOST:
             raise ValueError(
                 f"program must have {_STATE_MOST} fields of state at most, not {len(self.state)}"
+            )
+        if len(self.formats) != len(self.state):
+            raise ValueError(
+                f"program must have a format for each of {len(self.state)} fields, not "
+                f"{len(self.formats)}"
             )
         for name, (place, words) in self.parameters.items():
             if not (0 <= place < place + words <= SLOT_WORDS):
