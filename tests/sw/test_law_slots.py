@@ -45,7 +45,8 @@ def test_a_compiled_program_needs_its_parameters(run: Run, tmp_path: Path) -> No
     path.write_text(path.read_text().replace('"crc": ', '"crc": 1'))
     status, _, err = run("law", "load", str(path), "--slot", "1")
     assert status == 2
-    assert "CRC must be" in err
+    assert f"error: {path}: program's CRC must be" in err
+    assert "it was changed, compile it anew" in err
     assert [one["law"] for one in json.loads(run("law", "list", "-j")[1])["slots"][:2]] == [
         "fixed",
         None,

@@ -50,7 +50,11 @@ def _program(
     if path.suffix == ".py" or not path.is_file():
         made = compile_law(load_law(law))
         return made.program, made.law.integers(preset, tick_ps, **given)
-    program = Program.read(read_at_most(path, FOREIGN_BYTES))
+    raw = read_at_most(path, FOREIGN_BYTES)
+    try:
+        program = Program.read(raw)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
     if preset != "default":
         raise ValueError("preset must be left out with a compiled program: give name=integer")
     return program, dict(whole_numbers(given))

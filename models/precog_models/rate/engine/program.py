@@ -143,7 +143,10 @@ class Program:
         except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"program must be a file of `precog law compile`: {error}") from error
         if crc != program.crc:
-            raise ValueError(f"program's CRC must be {program.crc:#010x}, not {crc:#010x}")
+            raise ValueError(
+                f"program's CRC must be {program.crc:#010x}, not {crc:#010x}: it was changed, "
+                "compile it anew"
+            )
         program._check()
         return program
 
