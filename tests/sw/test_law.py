@@ -95,6 +95,15 @@ def test_a_name_that_no_image_holds(name: str) -> None:
         image_of(replace(made.program, name=name), made.law.integers("default", 1000))
 
 
+def test_a_file_whose_name_no_image_holds_is_not_compiled(run: Run, tmp_path: Path) -> None:
+    path, output = tmp_path / "seventeen_letters.py", tmp_path / "out.law"
+    path.write_text(Path(load("fixed").file).read_text())
+    status, _, err = run("compile", str(path), "-o", str(output))
+    assert status == 2
+    assert "not be 'seventeen_letters': give the law's file such a name" in err
+    assert not output.exists()
+
+
 def test_state_is_kept_in_its_own_formats_only(tmp_path: Path) -> None:
     """A wider field's number may be none of a narrower one, for which the widths are proved."""
     path = tmp_path / "mine.py"

@@ -53,4 +53,8 @@ Conditions are comparisons, not numbers. No loops, no floats, no division.
 ====================  ============================================================================
 
 Their exact semantics are the functions of `rate.engine.arithmetic`, which laws call.
+
+**Limits.** 14 fields of state; formats of 48 bits, 47 without a sign; 1024 instructions; 128
+parameters and constants (those of -64..63 do not count), and with tables 512 words; 32 values at
+once. The name of a file that a card loads has at most 16 ASCII characters, ``.py`` not counted.
 """

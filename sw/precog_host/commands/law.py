@@ -48,9 +48,11 @@ def compile_(
 ) -> None:
     """Compile a law to a program of the law engine."""
     from precog_models.durable import check_target, write_durably
+    from precog_models.rate.engine.image import image_name_of
 
     check_target(output)
     program = _compiled(law).program
+    image_name_of(program.name)  # no device could load it
     write_durably(output, program.text().encode())
     record = {
         "path": str(output),

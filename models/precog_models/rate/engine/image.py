@@ -27,7 +27,7 @@ from precog_spec.engine.isa import CODE_WORDS, SLOT_WORDS
 from .program import Program
 from .verify import verify
 
-__all__ = ["image_name", "image_of", "judged", "unpacked"]
+__all__ = ["image_name", "image_name_of", "image_of", "judged", "unpacked"]
 
 Ints = NDArray[np.int64]
 _HEARD = 1 << 16
@@ -44,13 +44,7 @@ def image_of(program: Program, values: Mapping[str, int | Sequence[int]]) -> Int
         parameter is missing or unknown.
     """
     verify(program.instructions(), program.entries.values())
-    name = program.name.encode()
-    printed = program.name.isascii() and program.name.isprintable()
-    if not printed or not 0 < len(name) <= 4 * NAME_WORDS:
-        raise ValueError(
-            f"law's name must have 1 to {4 * NAME_WORDS} ASCII characters that can be printed, "
-            f"not be {program.name!r}"
-        )
+    name = image_name_of(program.name)
     words = np.zeros(IMAGE_WORDS, dtype=np.int64)
     words[:2] = FORMAT, LAW_CONTRACT
     kept = (program.name, *program.state, *program.formats)
@@ -60,14 +54,29 @@ def image_of(program: Program, values: Mapping[str, int | Sequence[int]]) -> Int
         if event in program.entries:
             words[ENTRIES_AT + kind] = _HEARD | program.entries[event]
     words[VERSION_AT] = program.crc
-    padded = name.ljust(4 * NAME_WORDS, b"\0")
-    words[NAME_AT : NAME_AT + NAME_WORDS] = np.frombuffer(padded, dtype="<u4")
+    words[NAME_AT : NAME_AT + NAME_WORDS] = np.frombuffer(name, dtype="<u4")
     words[CODE_AT:SLOT_AT] = FILLER
     words[CODE_AT : CODE_AT + len(program.code)] = program.code
     slot = np.array(program.slot_words(values), dtype=np.int64)
     words[SLOT_AT::2] = slot & FILLER
     words[SLOT_AT + 1 :: 2] = slot >> _HALF & FILLER
     return words
+
+
+def image_name_of(name: str) -> bytes:
+    """A law's name as a header has it.
+
+    Raises
+    ------
+    ValueError
+        It is too long, empty, or steers a terminal.
+    """
+    if not (name.isascii() and name.isprintable() and 0 < len(name) <= 4 * NAME_WORDS):
+        raise ValueError(
+            f"law's name must have 1 to {4 * NAME_WORDS} ASCII characters that can be printed, "
+            f"not be {name!r}: give the law's file such a name"
+        )
+    return name.encode().ljust(4 * NAME_WORDS, b"\0")
 
 
 def image_name(words: Sequence[int]) -> str:
