@@ -18,7 +18,8 @@ from precog_spec.config import NicConfig
 from precog_spec.contract import CarriedScore, Fmt
 
 from ..csr.qp import config_layout
-from ..rows import RowUpdate
+from ..rows import RowUpdate, plain_memory
+from ..stream.queue import Queue
 from .cps import SCORE_BITS
 from .forecast import forecast_config_layout
 
@@ -39,6 +40,32 @@ CARRIED_COMMIT = data.StructLayout({"event": EVENT, "result": _PUT})
 CARRIED_EVENTS = data.StructLayout({"carried": 1, "expired": 1})
 
 _AGE_BITS = 32
+_WAITING = 256  # a DP16KD has as many rows anyway
+
+
+class _RowTurns:
+    """Names of `RowUpdate`, in block RAM: `i_stb` stays for two cycles, with `stb` in the second.
+
+    Attributes
+    ----------
+    idle : Signal(1)
+        No event waits.
+    """
+
+    def __init__(self, m: Module, rows: int) -> None:
+        self.i_stb, self.i_row = Signal(name="row_asked"), Signal(range(rows), name="row")
+        self.stb, self.row, self.idle = Signal(name="row_stb"), self.i_row, Signal(name="row_idle")
+        self.old, self.new = Signal(STATE, name="row_old"), Signal(STATE, name="row_new")
+        m.submodules.rows = memory = plain_memory(STATE, rows, block=True)
+        write, read = memory.write_port(), memory.read_port()
+        m.d.sync += self.stb.eq(self.i_stb & ~self.stb)
+        m.d.comb += [
+            read.addr.eq(self.row),
+            self.old.eq(read.data),
+            write.addr.eq(self.row),
+            write.data.eq(self.new),
+            write.en.eq(self.stb),
+        ]
 
 
 class CarriedScores(wiring.Component):
@@ -50,6 +77,10 @@ class CarriedScores(wiring.Component):
 
     Latency: 4 cycles from `made` to `put_stb`. Throughput: an event per cycle. Cost at 1024 queue
     pairs: 6 DP16KD, LUT RAM of 5 bits and two slot numbers per queue pair, 900 flip-flops.
+
+    `NicConfig.relaxed`: 256 events wait in block RAM, as the rows do, and are worked on in two
+    cycles each; a configuration that is written until then counts. Latency: 4 cycles, when no other
+    event waits.
 
     Parameters
     ----------
@@ -86,7 +117,7 @@ class CarriedScores(wiring.Component):
     events: data.View
 
     def __init__(self, config: NicConfig) -> None:
-        self._config = config
+        self._config, self._relaxed = config, config.relaxed
         qp = config.qp_bits
         super().__init__(
             {
@@ -116,8 +147,12 @@ class CarriedScores(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.rows = rows = RowUpdate(STATE, self._config.qps)
-        stb, event = self._turns(m)
+        rows: RowUpdate | _RowTurns
+        if self._relaxed:
+            rows = _RowTurns(m, self._config.qps)
+        else:
+            m.submodules.rows = rows = RowUpdate(STATE, self._config.qps)
+        stb, event = self._turns(m, rows)
         m.d.comb += [rows.i_stb.eq(stb), rows.i_row.eq(event.qp)]
         event, limit = self._look_up(m, event)
         result = self._change(m, rows, event, limit)
@@ -135,8 +170,11 @@ class CarriedScores(wiring.Component):
         ]
         return m
 
-    def _turns(self, m: Module) -> tuple[Signal, data.View]:
-        """Cycle 0: a forecast first, then a new configuration, then a visit."""
+    def _turns(self, m: Module, rows: "RowUpdate | _RowTurns") -> tuple[Signal, data.View]:
+        """Cycle 0: a forecast first, then a new configuration, then a visit.
+
+        Relaxed: then they wait in this order.
+        """
         event, stb, visits = Signal(_BEGUN), Signal(), Signal()
         at = Signal(self._config.qp_bits)
         passed = Signal(range(self.VISIT_CYCLES))
@@ -149,6 +187,7 @@ class CarriedScores(wiring.Component):
             waits, of = Signal(name=name), Signal(self._config.qp_bits, name=f"{name}_qp")
             forgets.append((waits, of, strobe, qp))
         due = passed == self.VISIT_CYCLES - 1
+        turn = due & rows.idle if isinstance(rows, _RowTurns) else due
         m.d.comb += [event.t.eq(self.now), stb.eq(1)]
         with m.If(self.made):
             m.d.comb += [
@@ -160,7 +199,7 @@ class CarriedScores(wiring.Component):
             with m.Elif(waits):
                 m.d.comb += [event.kind.eq(CarriedKind.FORGET), event.qp.eq(of)]
                 m.d.sync += waits.eq(0)
-        with m.Elif(due):
+        with m.Elif(turn):
             m.d.comb += [visits.eq(1), event.kind.eq(CarriedKind.VISIT), event.qp.eq(at)]
         with m.Else():
             m.d.comb += stb.eq(0)
@@ -171,10 +210,22 @@ class CarriedScores(wiring.Component):
             m.d.sync += [passed.eq(0), at.eq(at + 1)]
         with m.Elif(~due):
             m.d.sync += passed.eq(passed + 1)
-        return stb, event
+        if not isinstance(rows, _RowTurns):
+            return stb, event
+        m.submodules.waiting = waiting = Queue(_BEGUN, _WAITING, block=True)
+        m.d.comb += [
+            waiting.i.valid.eq(stb),
+            waiting.i.payload.eq(event),
+            waiting.o.ready.eq(rows.stb),
+            rows.idle.eq(~waiting.o.valid),
+        ]
+        return waiting.o.valid, waiting.o.payload
 
     def _look_up(self, m: Module, begun: data.View) -> tuple[data.View, Signal]:
-        """Cycles 1 to 3: whose score is wanted, which models are there, when a score is too old."""
+        """Cycles 1 to 3: whose score is wanted, which models are there, when a score is too old.
+
+        Relaxed: all of it while the event, the first one that waits, has its turn.
+        """
         qps, distributed = self._config.qps, {"ram_style": "distributed"}
         named = data.StructLayout({"enable": 1, "slot": self._config.set_bits})
         who = data.StructLayout({"enable": 1, "rtt": named})
@@ -208,7 +259,8 @@ class CarriedScores(wiring.Component):
             put_source.data.eq(self.row_source),
             *(port.addr.eq(events[0].qp) for port in (own, queue, source)),
         ]
-        m.d.sync += [
+        passing = m.d.comb if self._relaxed else m.d.sync
+        passing += [
             events[0].eq(begun),
             *(events[1][name].eq(events[0][name]) for name in _BEGUN.members),
             events[1].source.eq(source.data),
@@ -227,7 +279,9 @@ class CarriedScores(wiring.Component):
     def _lives(self, name: data.View) -> Value:
         return name.enable & self.slot_enables.bit_select(name.slot, 1)
 
-    def _change(self, m: Module, rows: RowUpdate, event: data.View, limit: Signal) -> data.View:
+    def _change(
+        self, m: Module, rows: "RowUpdate | _RowTurns", event: data.View, limit: Signal
+    ) -> data.View:
         """Cycle 3: the row as it then is, and what packets carry."""
         result, forgets = Signal(_PUT), event.kind == CarriedKind.FORGET
         taken, expired, scores = [], [], []
