@@ -136,6 +136,13 @@ def test_check(run: Run) -> None:
     assert "nothing beyond 48 bits" in run("check", "pid")[1]
 
 
+def test_a_construct_of_another_file_is_shown_with_its_name(run: Run) -> None:
+    told = json.loads(run("check", "swift", "--widths", "-j")[1])
+    assert {line["file"] for line in told["widths"]} == {"swift.py", "library.py"}
+    assert told["widths"][0]["file"] == "swift.py"
+    assert "library.py:" in json.loads(run("show", "swift", "--code", "-j")[1])["code"]
+
+
 def test_show(run: Run) -> None:
     rows = json.loads(run("show", "-j")[1])
     assert [row["law"] for row in rows] == law_names()

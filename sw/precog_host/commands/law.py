@@ -71,6 +71,7 @@ def check(
     json_: JsonOption = False,
 ) -> None:
     """Prove that nothing in a law overflows; show its widths and its longest path in cycles."""
+    from precog_models.laws.compiler.errors import placed
     from precog_spec.engine.isa import THREADS, WORD
 
     made = _compiled(law)
@@ -82,7 +83,9 @@ def check(
             {
                 "event": event,
                 "bits": widest.range.bits if widest else 1,
-                "at": f"{widest.line}: {widest.text.strip('`')}" if widest else "",
+                "at": (
+                    placed(made.law.file, widest.file, widest.line, widest.text) if widest else ""
+                ),
                 "turns": program.turns[event],
                 "cycles": program.turns[event] * THREADS,
             }
@@ -102,14 +105,20 @@ def check(
 
 def _width_lines(made: "Compiled") -> list[dict[str, Any]]:
     """A line for each construct of the file: those that are inlined several times are joined."""
-    joined: dict[tuple[int, str], Any] = {}
+    joined: dict[tuple[bool, str, int, str], Any] = {}
     for found in made.widths.values():
         for one in found:
-            key = (one.line, one.text)
+            key = (one.file != made.law.file, one.file, one.line, one.text)
             joined[key] = joined[key].join(one.range) if key in joined else one.range
     return [
-        {"line": line, "bits": held.bits, "range": str(held), "construct": text.strip("`")}
-        for (line, text), held in sorted(joined.items())
+        {
+            "file": Path(file).name,
+            "line": line,
+            "bits": held.bits,
+            "range": str(held),
+            "construct": text.strip("`"),
+        }
+        for (_, file, line, text), held in sorted(joined.items())
     ]
 
 

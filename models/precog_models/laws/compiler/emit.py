@@ -16,7 +16,7 @@ from precog_spec.engine.isa import (
     Space,
 )
 
-from .errors import LawError
+from .errors import LawError, placed
 from .flow import shorten_ends, shorten_forks, shortened
 from .ir import Block, Const, Function, Mem, Operand, Step, Var
 from .load import Law
@@ -170,7 +170,7 @@ def emit(
         starts[block] = len(code)
         for step in block.steps:
             one = _instruction(step, given, memory)
-            note = f"{step.line}: {step.text.strip('`')}"
+            note = placed(law.file, step.file, step.line, step.text)
             notes[base + len(code)] = note
             code.append(one)
             if step.store is not None and not one.stores:
@@ -217,7 +217,7 @@ def _branch(
         op, to, other = _OPPOSITE[op], branch.no, branch.yes
     b = branch.b
     place = (Space.REGISTER, given[b]) if isinstance(b, Var) else memory.operand(b)
-    notes[base + len(code)] = f"{branch.line}: {branch.text.strip('`')}"
+    notes[base + len(code)] = placed(memory.law.file, branch.file, branch.line, branch.text)
     jumps.append((len(code), to))
     in_memory, ra = memory.first(branch.a, given)
     code.append(Instruction(op, 0, ra, *place, memory=in_memory))

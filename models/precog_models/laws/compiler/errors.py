@@ -1,8 +1,9 @@
 """Errors of a law's file: they name file, line, construct and what to write instead."""
 
 import ast
+from pathlib import Path
 
-__all__ = ["LawError", "shown"]
+__all__ = ["LawError", "placed", "shown"]
 
 _LONG = 60
 
@@ -24,6 +25,12 @@ class LawError(ValueError):
         super().__init__(f"{file}:{line}: {message}" if line else f"{file}: {message}")
         self.file = file
         self.line = line
+
+
+def placed(law: str, file: str, line: int, text: str) -> str:
+    """A construct with its line, and with its file's name if that is not the law's own."""
+    name = "" if file == law else f"{Path(file).name}:"
+    return f"{name}{line}: {text.strip('`')}"
 
 
 def shown(node: ast.AST) -> str:

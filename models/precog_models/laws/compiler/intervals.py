@@ -67,6 +67,7 @@ class _Known:
 class Width:
     """A step's result: its place in the source, its range over all paths there."""
 
+    file: str
     line: int
     text: str
     range: Range
@@ -146,7 +147,7 @@ class _Prover:
         assert step.out is not None
         before = self.widths.get(id(step))
         joined = result if before is None else before.range.join(result)
-        self.widths[id(step)] = Width(step.line, step.text, joined)
+        self.widths[id(step)] = Width(step.file, step.line, step.text, joined)
         known.assign(step.out, result)
         if step.op is Op.MOV:
             known.facts |= {
