@@ -153,6 +153,12 @@ def test_show(run: Run) -> None:
     assert "rate timer runs" in run("show", "dcqcn")[1]
 
 
+def test_trace_names_the_words_that_there_are(run: Run) -> None:
+    status, _, err = run("trace", "timely", "s.mean=4")
+    assert (status, "not 's.mean'" in err) == (2, True)
+    assert {"mean,", "last_rtt,", "rtt,"} <= set(err.split())
+
+
 def test_trace_tells_a_state_from_an_event_of_the_same_name(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(
@@ -191,7 +197,7 @@ def test_trace(run: Run) -> None:
     [
         (("check", "none"), "law must be a file that ends in .py, or dcqcn, fixed"),
         (("check", "none.py"), "law none.py must be a readable file"),
-        (("trace", "timely", "foo=1"), "event word must be one of kind, now, rtt"),
+        (("trace", "timely", "foo=1"), "word must be one of base, bytes, count"),
         (("trace", "timely", "kind=1"), "word kind must be left out: --event says it"),
         (("trace", "timely", "rtt=1.5"), "rtt must be a whole number, not 1.5"),
         (("trace", "timely", "rtt=nan"), "rtt must be a whole number, not nan"),

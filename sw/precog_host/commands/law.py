@@ -229,6 +229,10 @@ def trace(
     names = [*(name for name, _ in ROW_OUTPUTS), *fields]
     given = whole_numbers(parameters_given(words or []))
     told = {name: value for name, value in given.items() if name not in fields}
+    unknown = next((name for name in told if name not in taken), None)
+    if unknown is not None:
+        known = ", ".join(sorted(taken - {"kind"} | fields.keys()))
+        raise ValueError(f"word must be one of {known}, not {unknown!r}")
     if "kind" in told:
         raise ValueError("word kind must be left out: --event says it")
     for name in given.keys() & fields.keys():
