@@ -54,3 +54,9 @@ def test_levels_and_the_receiver_s_scores(relaxed: bool, seed: int, volume: int)
         assert max(alone) > 1
         assert max(level for level, score in seen if score != LEVEL_ALONE) > 1
         same(pair)
+        counted = []
+        for device in (pair.rtl, pair.golden):
+            assert device.receiver is not None
+            counted.append(device.receiver.counters())
+        assert counted[0] == counted[1]
+        assert sum(counted[0].values()) > 0

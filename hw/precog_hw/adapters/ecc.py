@@ -13,7 +13,6 @@ from amaranth.lib.memory import Memory
 from precog_hw.core import Core
 from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.counter_table import CounterTables
-from precog_hw.csr.counters import Counters
 from precog_spec.config import NicConfig
 from precog_spec.registers.ecc import ECC_BANKS, ecc_events
 
@@ -69,8 +68,7 @@ def attach(
     loaded = (core.ecc_loaded_stb, core.ecc_loaded_set)
     _errors(m, "set", bank, core, (core.ecc_set, ~of_program), loaded, config.sets)
 
-    m.submodules.ecc_counters = counters = Counters(len(named))
-    tables.show("ecc", "counters", counters)
+    counters = tables.events("ecc_counters", "ecc", "counters", len(named))
     strobes = {name: events[name] for name in events.shape().members}
     strobes["refused"] = events.refused | no_set
     if config.guards_programs:

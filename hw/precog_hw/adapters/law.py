@@ -5,7 +5,6 @@ from amaranth.hdl import Cat, Module, Value
 from precog_hw.core import Core
 from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.counter_table import CounterTables
-from precog_hw.csr.counters import Counters
 from precog_spec.registers.law import LAW_EVENTS
 
 __all__ = ["attach"]
@@ -65,6 +64,5 @@ def attach(m: Module, bank: RegisterBank, tables: CounterTables, core: Core, mer
             for n in range(_NAMES)
         ),
     ]
-    m.submodules.law_counters = counters = Counters(len(LAW_EVENTS))
-    tables.show("law", "counters", counters)
+    counters = tables.events("law_counters", "law", "counters", len(LAW_EVENTS))
     m.d.comb += counters.events.eq(Cat(core.law_counts, merged))

@@ -11,7 +11,6 @@ from amaranth.hdl import Cat, Module, Signal, Value
 
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counter_table import CounterTables
-from precog_hw.csr.counters import Counters
 from precog_hw.csr.layouts import registers_layout
 from precog_hw.csr.row_window import RowWindow
 from precog_hw.csr.window_ports import connect_window
@@ -86,10 +85,8 @@ def attach(
         meter.budget.eq(bank.receiver_budget_budget),
         receiver.available.eq(meter.available),
     ]
-    m.submodules.receiver_events = counters = Counters(len(RECEIVER_EVENTS))
-    tables.show("receiver", "counters", counters)
+    counters = tables.events("receiver_events", "receiver", "counters", len(RECEIVER_EVENTS))
     m.d.sync += counters.events.eq(_events(receiver))
-    m.d.comb += []
     return window.ready
 
 
