@@ -155,4 +155,5 @@ def test_no_slot_is_taken_from_another_law(run: Run) -> None:
 def test_time_passes_for_programs(run: Run) -> None:
     assert json.loads(run("law", "list", "-j")[1])["timer_ticks"] == 50_000
     assert json.loads(run("law", "set", "--timer-us", "0", "-j")[1])["timer_ticks"] == 0
+    assert "programs do not hear that time passes" in run("law", "list")[1]
     assert "time passes four times in 7000 ticks" in run("law", "set", "--timer-us", "7")[1]
