@@ -23,7 +23,7 @@ _BOARDS = """# Bitstreams of boards
 Made by `make boards` from `docs/evidence/data/boards.json`; do not edit. Each line is a build with
 one seed of nextpnr: placed, routed and packed, with clocks as nextpnr estimates them and the
 margin of the one that is nearest to its goal. LUTs have carries and LUT RAM. Build time is wall
-clock on a busy machine of two cores. A digest with "twice" came out of two builds in one run.
+clock on a busy machine of two cores. A digest with "twice" came out of two builds.
 [Boards](../guide/boards.md) says how to use them.
 """
 _TABLES = (

@@ -84,6 +84,33 @@ def test_the_command_records_and_refuses(
     assert boards.shown(line)["lut4"] == "7 of 9"
 
 
+def test_a_build_is_compared_with_the_recorded_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the same netlist, seed and tools, by another run; results that were kept are no build."""
+    record = tmp_path / "boards.json"
+    command = ["x", "--out", str(tmp_path), "--record", str(record), "--board", "ecpix-5-85f"]
+    monkeypatch.setattr("sys.argv", command)
+
+    def reproduced(nextpnr_s: float, digit: str = "0", **changes: object) -> object:
+        made = built(tmp_path, sync=Clock(70.0, 62.5)).__dict__
+        made |= {"seconds": {"nextpnr": nextpnr_s}, "sha256": digit * 64, **changes}
+        monkeypatch.setattr(boards, "build", lambda *_, **__: Built(**made))
+        status = boards.main()
+        (line,) = json.loads(record.read_text())
+        assert status == (line.get("reproduced") is False)
+        return line.get("reproduced")
+
+    assert reproduced(2.0) is None
+    assert reproduced(2.0) is None
+    assert reproduced(3.0) is True
+    assert reproduced(3.0) is True
+    assert reproduced(4.0, "1") is False
+    assert "two builds differ: 1111" in capsys.readouterr().out
+    assert reproduced(5.0, "2", tools=["yosys 2"]) is None
+    assert reproduced(6.0, "3", netlist="b", tools=["yosys 2"]) is None
+
+
 def test_seeds_of_a_netlist_stay_in_the_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
