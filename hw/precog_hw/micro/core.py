@@ -58,7 +58,8 @@ class MicroCore(wiring.Component):
     Latency: of a sample that meets no other one `MOST_CYCLES` at most, and what the predictor takes
     longer than the program between `REQUEST_CYCLES` and its wait for advice. Throughput: one
     sample in that time. A decision that does not wait longer for its advice
-    is there `LATE_CYCLES` after the deadline at most.
+    is there `LATE_CYCLES` after the deadline at most. Decisions of programs take the engine's time
+    longer, those that a score may move `Psched`'s.
     Cost (preset ``ecp5-25``, its modules mapped one by one): one multiplier, 8 block RAMs, 2556
     LUT4, 58 CCU2C, 733 flip-flops, and the predictor.
 
