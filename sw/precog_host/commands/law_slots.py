@@ -136,12 +136,13 @@ def del_(
 
 def _show(state: "LawState") -> None:
     cores = f"{state.cores} core{'s' * (state.cores != 1)}"
-    times = f"time passes four times in {state.timer_ticks} ticks"
+    passes = "programs do not hear that time passes"
+    if state.timer_ticks:
+        passes = f"time passes four times in {state.timer_ticks} ticks"
     typer.echo(
         f"{cores}, instruction set {state.isa}, {state.code_words} instructions and "
         f"{state.memory_words} words a program; {state.budget} turns an event at most; nothing "
-        f"rises above {state.threshold_ticks} ticks; "
-        f"{times if state.timer_ticks else 'programs do not hear that time passes'}"
+        f"rises above {state.threshold_ticks} ticks; {passes}"
     )
     if state.trap is not None:
         typer.echo(f"last trap: {state.trap['status']} in slot {state.trap['slot']}")
