@@ -11,7 +11,7 @@ from precog_hw.packet.qp_turns import QpTurns, qp_lookup
 from precog_hw.rows import RowMemory
 from precog_hw.stream.delay import DelayLine
 from precog_hw.stream.packet import packet_signature
-from precog_hw.stream.packet_fifo import LUT_RAM_ROWS, PacketFifo
+from precog_hw.stream.packet_fifo import PacketFifo
 from precog_hw.stream.queue import Queue
 from precog_spec.frames.descriptor import Direction, Reason
 from precog_spec.frames.headers import PSN_BITS
@@ -107,9 +107,7 @@ class PacketRouter(wiring.Component):
             self._slots, relaxed=self._relaxed, ipv6=self._ipv6
         )
         depth = 1 << (held - 1).bit_length()
-        if self._relaxed:
-            depth = max(depth, 2 * LUT_RAM_ROWS)  # in block RAM
-        m.submodules.fifo = fifo = PacketFifo(self._width, depth)
+        m.submodules.fifo = fifo = PacketFifo(self._width, depth, block=self._relaxed)
         m.submodules.routes = routes = Queue(route_layout(self._slots), self._packets)
         wiring.connect(m, fifo.o, wiring.flipped(self.o))
         wiring.connect(m, routes.o, wiring.flipped(self.o_route))

@@ -13,7 +13,7 @@ from precog_hw.store.layouts import StoreConfig, commit_layout, quota_layout, ro
 from precog_hw.store.packet_store import EVENTS, PacketStore
 from precog_hw.stream.packet import beat_layout, packet_signature
 from precog_hw.stream.packet_arbiter import PacketArbiter
-from precog_hw.stream.packet_fifo import LUT_RAM_ROWS, PacketFifo
+from precog_hw.stream.packet_fifo import PacketFifo
 from precog_hw.stream.queue import Queue
 from precog_hw.stream.skid import SkidBuffer
 
@@ -167,7 +167,7 @@ class WirePath(wiring.Component):
 
     def __init__(self, config: StoreConfig, *, relaxed: bool = False) -> None:
         self._config = config
-        self._bypass = 2 * LUT_RAM_ROWS if relaxed else _BYPASS
+        self._relaxed = relaxed
         qps = config.qps
         super().__init__(
             {
@@ -190,7 +190,7 @@ class WirePath(wiring.Component):
         m = Module()
         config, qps = self._config, self._config.qps
         m.submodules.store = store = PacketStore(queues(config))
-        m.submodules.bypass = bypass = PacketFifo(config.width, self._bypass)
+        m.submodules.bypass = bypass = PacketFifo(config.width, _BYPASS, block=self._relaxed)
         m.submodules.arbiter = arbiter = PacketArbiter(config.width, 2, burst=BURST)
         wiring.connect(m, bypass.o, arbiter.i[0])
         wiring.connect(m, store.o, arbiter.i[1])

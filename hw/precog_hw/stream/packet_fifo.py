@@ -9,9 +9,9 @@ from .columns import columns
 from .occupancy import occupancy
 from .packet import beat_layout, packet_signature
 
-__all__ = ["LUT_RAM_ROWS", "PacketFifo"]
+__all__ = ["PacketFifo"]
 
-LUT_RAM_ROWS = 32  # two LUT RAM cells deep; a block RAM of an ECP5 begins at 512 rows of 36 bits
+_LUT_RAM_ROWS = 32  # two LUT RAM cells deep; a block RAM of an ECP5 begins at 512 rows of 36 bits
 
 
 class PacketFifo(wiring.Component):
@@ -22,7 +22,7 @@ class PacketFifo(wiring.Component):
         i ─► [depth rows] ─► [row read] ─► [output] ─► o
 
     Latency: 3 cycles when empty. Throughput: one beat per cycle. Cost: `depth` rows of LUT RAM up
-    to `LUT_RAM_ROWS` (512 bits, 32 rows: 324 cells, 834 LUT4, 1432 flip-flops), of block RAM above
+    to `_LUT_RAM_ROWS` (512 bits, 32 rows: 324 cells, 834 LUT4, 1432 flip-flops), of block RAM above
     (64 bits: 4 of them, 59 LUT4, 168 flip-flops). The second register is there because a block
     RAM's data comes late in the cycle.
 
@@ -32,6 +32,8 @@ class PacketFifo(wiring.Component):
         Bits in a beat.
     depth : int
         Rows (power of two, two or more). `depth` + 2 beats fit.
+    block : bool
+        In block RAM, with 64 rows or more, for devices with few LUTs.
 
     Members
     -------
@@ -55,11 +57,11 @@ class PacketFifo(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, width: int, depth: int) -> None:
+    def __init__(self, width: int, depth: int, *, block: bool = False) -> None:
         if depth < 2 or depth & (depth - 1):
             raise ValueError(f"depth must be a power of two from 2 on, not {depth!r}")
         self._width = width
-        self._depth = depth
+        self._depth = max(depth, 2 * _LUT_RAM_ROWS) if block else depth
         super().__init__({"i": In(packet_signature(width)), "o": Out(packet_signature(width))})
 
     def elaborate(self, platform: object) -> Module:
@@ -74,7 +76,7 @@ class PacketFifo(wiring.Component):
         new = Value.cast(self.i.payload)[bits]
         out = Signal(len(new), name=f"payload{suffix}", reset_less=True)
         m.d.comb += Value.cast(self.o.payload)[bits].eq(out)
-        style = "distributed" if self._depth <= LUT_RAM_ROWS else "block"
+        style = "distributed" if self._depth <= _LUT_RAM_ROWS else "block"
         # A row is read a cycle or more after it was written: the ports never meet at one.
         m.submodules[f"rows{suffix}"] = rows = Memory(
             shape=len(new),
