@@ -16,7 +16,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Out
 
-from precog_hw.compose.core.commands import PATIENCE, laws_commands
+from precog_hw.compose.core.commands import laws_commands, overdue
 from precog_hw.compose.core.decisions import decisions, made_laws
 from precog_hw.compose.core.forecasts import answers, forecasts
 from precog_hw.compose.core.parts import Shared
@@ -208,20 +208,14 @@ class MicroCore(wiring.Component):
         with m.If(waits["begin"]):
             m.d.sync += is_command.eq(command)
 
-        # A restart, once all is quiet. What is stuck must be restarted first.
-        stuck = Signal(range(PATIENCE + 1))
         forgets = self.command.valid & payload.forget
-        overdue = stuck == PATIENCE
         given = Signal()
-        with m.If(~forgets | given):
-            m.d.sync += stuck.eq(0)
-        with m.Elif(~rests & ~overdue):
-            m.d.sync += stuck.eq(stuck + 1)
+        late = overdue(m, forgets, given, rests)
         offered = Signal()
         taken = offered & predictor.i_restart.ready
         m.d.comb += predictor.i_restart.valid.eq(offered)
         m.d.sync += [
-            offered.eq(forgets & (rests | overdue) & ~given & ~taken),
+            offered.eq(forgets & (rests | late) & ~given & ~taken),
             given.eq((given | taken) & ~self.command.ready),
         ]
 

@@ -15,10 +15,9 @@ from precog_spec.engine.isa import THREADS
 
 from .parts import BEGUN, FLYING, Parts, Shared
 
-__all__ = ["PATIENCE", "commands", "laws_commands"]
+__all__ = ["commands", "laws_commands", "overdue"]
 
-#: Cycles that a restart waits for the predictor; what works ends in fewer.
-PATIENCE = 16384
+_PATIENCE = 16384  # cycles that a restart waits for the predictor; what works ends in fewer
 _UNITS = ("feature", "predictor", "restart", "rate")
 _OF_LAWS = ("laws", "programs", "psched")
 
@@ -41,12 +40,12 @@ def commands(parts: Parts) -> tuple[Signal, Value]:
     halt = Signal()
     ended = parts.rate.o.valid & parts.rate.o.ready
     quiet = _quiet(parts, halt, ended)
-    overdue = _overdue(parts, halt, quiet)
+    late = overdue(m, halt & payload.forget, command.ready, quiet)
     given = {name: Signal(name=f"{name}_given") for name in (*_UNITS, *_OF_LAWS)}
     targets: dict[str, _Target] = {
         "feature": (parts.feature.clear, payload.clear, quiet),
         "predictor": (parts.predictor.i_reset, payload.clear, quiet),
-        "restart": (parts.predictor.i_restart, payload.forget, quiet | overdue),
+        "restart": (parts.predictor.i_restart, payload.forget, quiet | late),
         "rate": (parts.rate.command, ~payload.forget, quiet),
     }
     decided = Signal(init=1)
@@ -131,20 +130,19 @@ def _quiet(parts: Parts, halt: Signal, ended: Value) -> Signal:
     return quiet
 
 
-def _overdue(parts: Parts, halt: Signal, quiet: Signal) -> Value:
-    """The predictor is stuck.
+def overdue(m: Module, waits: Value, ended: Value, quiet: Value) -> Value:
+    """The predictor is stuck: a restart that `waits` and has not `ended` has found nothing `quiet`.
 
     A unit that works becomes quiet, and then a restart is a reset like others. A stuck one never
     does: it must be restarted first.
     """
-    m, command = parts.m, parts.core.command
-    stuck = Signal(range(PATIENCE + 1))
-    overdue = stuck == PATIENCE
-    with m.If(~(halt & command.payload.forget) | command.ready):
+    stuck = Signal(range(_PATIENCE + 1))
+    late = stuck == _PATIENCE
+    with m.If(~waits | ended):
         m.d.sync += stuck.eq(0)
-    with m.Elif(~quiet & ~overdue):
+    with m.Elif(~quiet & ~late):
         m.d.sync += stuck.eq(stuck + 1)
-    return overdue
+    return late
 
 
 def _of_laws(parts: Shared, given: Mapping[str, Signal], may: Value) -> dict[str, _Target]:
