@@ -35,6 +35,8 @@ class Egress(wiring.Component):
     Parameters
     ----------
     config : StoreConfig
+    block : bool
+        As `Queue`, of its beats: one more cycle.
 
     Members
     -------
@@ -54,8 +56,8 @@ class Egress(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, config: StoreConfig) -> None:
-        self._config = config
+    def __init__(self, config: StoreConfig, *, block: bool = False) -> None:
+        self._config, self._block = config, block
         super().__init__(
             {
                 "i": In(stream.Signature(leaving_layout(config))),
@@ -73,7 +75,7 @@ class Egress(wiring.Component):
         m = Module()
         config, step = self._config, self._config.width // 8
         beat_bits = exact_log2(step)
-        m.submodules.beats = beats = Queue(beat_layout(config.width), _AHEAD)
+        m.submodules.beats = beats = Queue(beat_layout(config.width), _AHEAD, block=self._block)
         wiring.connect(m, beats.o, wiring.flipped(self.o))
         job = self.i.payload
         cell, index = Signal(config.cell_bits), Signal(range(config.beats))

@@ -29,6 +29,8 @@ class FreeList(wiring.Component):
     ----------
     cells : int
         Power of two.
+    block : bool
+        Its rows are in block RAM, however few they are.
 
     Members
     -------
@@ -43,8 +45,8 @@ class FreeList(wiring.Component):
 
     o: stream.Interface
 
-    def __init__(self, cells: int) -> None:
-        self._cells = cells
+    def __init__(self, cells: int, *, block: bool = False) -> None:
+        self._cells, self._block = cells, block
         super().__init__(
             {
                 "put_stb": In(1),
@@ -58,10 +60,11 @@ class FreeList(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         # Never read where it is written: that would be a cell that was taken before it was put.
-        m.submodules.rows = rows = plain_memory(range(self._cells), self._cells)
+        cell = range(self._cells)
+        m.submodules.rows = rows = plain_memory(cell, self._cells, block=self._block)
         write, read = rows.write_port(), rows.read_port()
-        m.submodules.ahead = ahead = Queue(range(self._cells), _AHEAD)
-        m.submodules.next = following = SkidBuffer(range(self._cells))
+        m.submodules.ahead = ahead = Queue(cell, _AHEAD)
+        m.submodules.next = following = SkidBuffer(cell)
         wiring.connect(m, ahead.o, following.i)
         wiring.connect(m, following.o, wiring.flipped(self.o))
         waiting, some = Signal(range(self._cells + 1)), Signal()

@@ -1,5 +1,8 @@
 """The rows of all queues: how many packets and cells each has, and which may have more."""
 
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -81,9 +84,15 @@ class Ledger(wiring.Component):
     Latency: 8 cycles from the transfer to `commit`. Throughput: one event per cycle, one in 7
     cycles of the same queue. Takes events after `qps` cycles.
 
+    `relaxed`, one event is under way at a time: its registers and the row that was read stay until
+    it has taken effect, where the other form has a copy of them in each cycle. Latency: 7 cycles.
+    Throughput: an event in 8 cycles.
+
     Parameters
     ----------
     config : StoreConfig
+    relaxed : bool
+        `NicConfig.relaxed`.
 
     Members
     -------
@@ -105,13 +114,14 @@ class Ledger(wiring.Component):
     """
 
     LATENCY = 8
+    _LAST = LATENCY - 2
 
     i: stream.Interface
     i_quota: stream.Interface
     commit: stream.Interface
 
-    def __init__(self, config: StoreConfig) -> None:
-        self._config = config
+    def __init__(self, config: StoreConfig, *, relaxed: bool = False) -> None:
+        self._config, self._relaxed = config, relaxed
         count = config.count_bits
         super().__init__(
             {
@@ -128,10 +138,79 @@ class Ledger(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config, last = self._config, self.LATENCY - 2
-        e = [Signal(event_layout(config), name=f"e{n}") for n in range(last + 1)]
+        config, last = self._config, self._LAST
         valid = [Signal(name=f"valid{n}") for n in range(last + 1)]
-        m.submodules.following = following = SkidBuffer(event_layout(config))
+        e = self._one(m, valid) if self._relaxed else self._many(m, valid)
+
+        # Rows become zero after reset, and quotas the default.
+        wiped, wipes = Signal(range(config.qps)), Signal(init=1)
+        m.d.sync += [wiped.eq(wiped + wipes), self.ready.eq(~wipes)]
+        with m.If(wiped == config.qps - 1):
+            m.d.sync += wipes.eq(0)
+
+        shape = row_layout(config)
+        m.submodules.rows = rows = plain_memory(shape, config.qps, block=self._relaxed)
+        write, read = rows.write_port(), rows.read_port()
+        row = [Signal(shape, name=f"row{n}") for n in range(last + 1)]
+        quota = data.StructLayout({"own": 1, "cells": config.count_bits})  # not the default
+        m.submodules.quotas = quotas = RowMemory(quota, config.qps)
+        told = self.i_quota.payload
+        m.d.comb += [
+            read.addr.eq(e[0].qp),
+            write.addr.eq(e[last].qp),
+            write.data.eq(row[last]),
+            write.en.eq(valid[last] | ~self.ready),
+            self.i_quota.ready.eq(self.ready),
+            quotas.read_row.eq(e[0].qp),
+        ]
+        m.d.sync += [
+            quotas.write_stb.eq(self.i_quota.valid | wipes),
+            quotas.write_row.eq(told.qp),
+            quotas.write_data.own.eq(told.quota != 0),
+            quotas.write_data.cells.eq(told.quota),
+        ]
+        passing = self._passing(m)
+        passing += [row[2].eq(read.data), *(row[n].eq(row[n - 1]) for n in range(3, last))]
+        at = _Registers(config.count_bits)
+        self._measure(m, at, e[2], row[2], quotas.read_data, valid[2])
+        self._classify(m, at, e[3], row[3], valid[3:5])
+        self._borrow(m, at, e[4], valid[4])
+        self._change(m, at, e[5], row[5], row[6])
+        with m.If(wipes):
+            m.d.sync += [
+                row[last].eq(0),
+                e[last].qp.eq(wiped),
+                quotas.write_row.eq(wiped),
+                quotas.write_data.eq(0),
+            ]
+        m.d.comb += [
+            self.commit.valid.eq(valid[last]),
+            self.commit.payload.row.eq(row[last]),
+        ]
+        return m
+
+    def _passing(self, m: Module) -> Any:
+        """The domain of what the relaxed form keeps where it is."""
+        return m.d.comb if self._relaxed else m.d.sync
+
+    def _during(self, m: Module, valid: Signal) -> AbstractContextManager[None]:
+        """Relaxed: what changes meanwhile counts as it was in this cycle of the event."""
+        return m.If(valid) if self._relaxed else nullcontext()
+
+    def _one(self, m: Module, valid: list[Signal]) -> list[data.View]:
+        """The event in each cycle, relaxed: the next one comes when it has been written."""
+        event = Signal(event_layout(self._config), name="event")
+        m.d.comb += self.i.ready.eq(self.ready & ~Cat(valid).any())
+        m.d.sync += Cat(valid).eq(Cat(self.i.valid & self.i.ready, valid))
+        with m.If(self.i.ready):
+            m.d.sync += event.eq(self.i.payload)
+        return [event] * len(valid)
+
+    def _many(self, m: Module, valid: list[Signal]) -> list[data.View]:
+        """The event in each cycle: one waits while one of its queue is ahead."""
+        last, layout = self._LAST, event_layout(self._config)
+        e = [Signal(layout, name=f"e{n}") for n in range(last + 1)]
+        m.submodules.following = following = SkidBuffer(layout)
         wiring.connect(m, wiring.flipped(self.i), following.i)
         meets = Signal(last)  # bit n: the event in cycle n + 1 is of the same queue
         goes, free = Signal(), Signal()
@@ -150,83 +229,51 @@ class Ledger(wiring.Component):
             m.d.sync += e[n].eq(e[n - 1])
             if n > 1:
                 m.d.sync += valid[n].eq(valid[n - 1])
-
-        # Rows become zero after reset, and quotas the default.
-        wiped, wipes = Signal(range(config.qps)), Signal(init=1)
-        m.d.sync += [wiped.eq(wiped + wipes), self.ready.eq(~wipes)]
-        with m.If(wiped == config.qps - 1):
-            m.d.sync += wipes.eq(0)
-
-        m.submodules.rows = rows = plain_memory(row_layout(config), config.qps)
-        write, read = rows.write_port(), rows.read_port()
-        row = [Signal(row_layout(config), name=f"row{n}") for n in range(last + 1)]
-        quota = data.StructLayout({"own": 1, "cells": config.count_bits})  # not the default
-        m.submodules.quotas = quotas = RowMemory(quota, config.qps)
-        told = self.i_quota.payload
-        m.d.comb += [
-            read.addr.eq(e[0].qp),
-            write.addr.eq(e[last].qp),
-            write.data.eq(row[last]),
-            write.en.eq(valid[last] | ~self.ready),
-            self.i_quota.ready.eq(self.ready),
-            quotas.read_row.eq(e[0].qp),
-        ]
-        m.d.sync += [
-            quotas.write_stb.eq(self.i_quota.valid | wipes),
-            quotas.write_row.eq(told.qp),
-            quotas.write_data.own.eq(told.quota != 0),
-            quotas.write_data.cells.eq(told.quota),
-            row[2].eq(read.data),
-            *(row[n].eq(row[n - 1]) for n in range(3, last)),
-        ]
-        at = _Registers(config.count_bits)
-        self._measure(m, at, e[2], row[2], quotas.read_data)
-        self._classify(m, at, e[3], row[3], valid[4])
-        self._borrow(m, at, e[4], valid[4])
-        self._change(m, at, e[5], row[5], row[6])
-        with m.If(wipes):
-            m.d.sync += [
-                row[last].eq(0),
-                e[last].qp.eq(wiped),
-                quotas.write_row.eq(wiped),
-                quotas.write_data.eq(0),
-            ]
-        m.d.comb += [
-            self.commit.valid.eq(valid[last]),
-            self.commit.payload.row.eq(row[last]),
-        ]
-        return m
+        return e
 
     def _measure(
-        self, m: Module, at: _Registers, e: data.View, row: data.View, quota_of_row: data.View
+        self,
+        m: Module,
+        at: _Registers,
+        e: data.View,
+        row: data.View,
+        quota_of_row: data.View,
+        valid: Signal,
     ) -> None:
         """Cycle 2: the packet's cells, and those that its queue has and gives back."""
         config = self._config
         quota = Mux(quota_of_row.own, quota_of_row.cells, self.quota)
         ceiling = e.bytes + (config.cell_bytes - 1)
+        with self._during(m, valid):
+            m.d.sync += [
+                at.quota3.eq(quota),
+                at.spare.eq(Mux(quota > row.own, quota - row.own, 0)),
+            ]
         m.d.sync += [
-            at.quota3.eq(quota),
-            at.spare.eq(Mux(quota > row.own, quota - row.own, 0)),
             at.back3.eq(Mux(row.borrowed < row.cells, row.borrowed, row.cells)),
             at.cells3.eq(ceiling >> exact_log2(config.cell_bytes)),
         ]
 
     def _classify(
-        self, m: Module, at: _Registers, e: data.View, row: data.View, valid4: Signal
+        self, m: Module, at: _Registers, e: data.View, row: data.View, valid: list[Signal]
     ) -> None:
         """Cycle 3: what the event wants, and how many cells it takes or gives back."""
-        following = Mux(valid4, at.limit, self.limit)  # `limit` in the next cycle
+        following = Mux(valid[1], at.limit, self.limit)  # `limit` in the next cycle
         appends = e.kind == EventKind.APPEND
         over = e.cells > at.spare
-        m.d.sync += [
+        passing = self._passing(m)
+        passing += [
             at.quota4.eq(at.quota3),
             at.back4.eq(at.back3),
             at.cells4.eq(at.cells3),
+        ]
+        with self._during(m, valid[0]):
+            m.d.sync += at.limit.eq(following)
+        m.d.sync += [
             at.need.eq(Mux(over, e.cells - at.spare, 0)),
             at.taken.eq(Mux(over, at.spare, e.cells)),
             at.kept.eq(row.cells - at.back3),
             at.borrows.eq(over),
-            at.limit.eq(following),
             at.some.eq(row.packets != 0),
             at.wants.eq(appends & (e.outcome == Outcome.STORED)),
             at.fails.eq(appends & (e.outcome != Outcome.STORED)),
@@ -245,13 +292,17 @@ class Ledger(wiring.Component):
         ]
         with m.If(at.wants & ~at.room):
             m.d.comb += outcome.eq(Mux(at.holds, Outcome.WAITS, Outcome.QUOTA))
-        m.d.sync += [
-            at.adds.eq(at.stored),
-            at.drops.eq(at.fails | (at.wants & ~at.room & ~at.holds)),
-            at.pops.eq(at.popped),
-            at.heads5.eq(at.heads | (at.stored & ~at.some)),
+        with self._during(m, valid):
+            m.d.sync += [
+                at.adds.eq(at.stored),
+                at.drops.eq(at.fails | (at.wants & ~at.room & ~at.holds)),
+                at.pops.eq(at.popped),
+                at.heads5.eq(at.heads | (at.stored & ~at.some)),
+                at.done.eq(outcome),
+            ]
+        passing = self._passing(m)
+        passing += [
             at.some5.eq(at.some),
-            at.done.eq(outcome),
             at.need5.eq(at.need),
             at.taken5.eq(at.taken),
             at.kept5.eq(at.kept),
@@ -272,8 +323,9 @@ class Ledger(wiring.Component):
     ) -> None:
         """Cycle 5: the row as the event leaves it."""
         commit = self.commit.payload
-        m.d.sync += [
-            new.eq(old),
+        m.d.sync += new.eq(old)
+        passing = self._passing(m)
+        passing += [
             self.joins.eq(at.some5),
             self.behind.eq(old.tail),
             commit.event.eq(event),

@@ -37,8 +37,8 @@ class StoreBench(wiring.Component):
     A frame's queue stands in the time that travels with it.
     """
 
-    def __init__(self, config: StoreConfig) -> None:
-        self._config = config
+    def __init__(self, config: StoreConfig, *, relaxed: bool = False) -> None:
+        self._config, self._relaxed = config, relaxed
         count = config.count_bits
         super().__init__(
             {
@@ -68,7 +68,7 @@ class StoreBench(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
-        m.submodules.store = store = PacketStore(config)
+        m.submodules.store = store = PacketStore(config, relaxed=self._relaxed)
         m.submodules.asked = asked = Queue(size_layout(config), config.qps)
         wiring.connect(m, wiring.flipped(self.i), store.i)
         wiring.connect(m, store.o, wiring.flipped(self.o))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from precog_hw.store.layouts import StoreConfig, row_layout
+from precog_hw.store.ledger import Ledger
 from precog_hw.store.packet_store import EVENTS
 from precog_models.store.packet_store import Outcome
 from precog_sim.rtl.packet_block import PacketBlock, Run, Wire, packet_library
@@ -27,16 +28,17 @@ LONG = 4000  # cycles within which something leaves, however seldom grants come
 
 
 @cache
-def library(config: StoreConfig) -> Path:
-    return packet_library(StoreBench(config), label=f"packet store, {config.width} bits")
+def library(config: StoreConfig, relaxed: bool) -> Path:
+    bench = StoreBench(config, relaxed=relaxed)
+    return packet_library(bench, label=f"packet store, {config.width} bits")
 
 
 class Bench:
     """The store and the golden one behind its log."""
 
-    def __init__(self, config: StoreConfig) -> None:
-        self.config = config
-        self.block = PacketBlock(library(config))
+    def __init__(self, config: StoreConfig, *, relaxed: bool) -> None:
+        self.config, self.relaxed = config, relaxed
+        self.block = PacketBlock(library(config, relaxed))
         self.replay = Replay(config)
         self.counts = dict.fromkeys(EVENTS, 0)
         self.block.poke(**OPEN, quota=config.cells)
@@ -70,11 +72,15 @@ class Bench:
         return run
 
 
-@pytest.fixture(params=(SMALL, *OTHERS), ids=lambda c: f"{c.width}-bits")
+@pytest.fixture(
+    params=[(SMALL, False), (SMALL, True), *((config, False) for config in OTHERS)],
+    ids=lambda form: f"{form[0].width}-bits{'-relaxed' * form[1]}",
+)
 def bench(request: pytest.FixtureRequest, volume: int) -> Iterator[Bench]:
-    if request.param is not SMALL and volume == 1:
+    config, relaxed = request.param
+    if config is not SMALL and volume == 1:
         pytest.skip("only with --volume")
-    made = Bench(request.param)
+    made = Bench(config, relaxed=relaxed)
     yield made
     made.block.close()
 
@@ -120,16 +126,24 @@ def test_over_its_quota_a_queue_drops_and_the_others_do_not(bench: Bench, seed: 
     assert [row.drops for row in rows[:3]] == [0, 5, 1]
     assert block.peek("free") == config.cells - 11
     assert block.peek("shared") == 3
-    for qp in range(3):  # as the host sees it
-        block.pulse("look_go", look_qp=qp)
-        while not block.peek("look_stb"):
-            block.tick()
-        mask = (1 << row_layout(config).size) - 1
-        assert block.peek("look") & mask == packed(config, rows[qp])
+    for qp in range(3):
+        assert looked(block, config, qp) == packed(config, rows[qp])
     block.poke(chance=256)
     left = block.run({}, ["m_axis"], settle=LONG).sinks["m_axis"].frames
     assert [f for f in left if f.time == 1] == sent[:7]
     assert [f for f in left if f.time == 2] == [sent[12]]
+
+
+def looked(block: PacketBlock, config: StoreConfig, qp: int) -> int:
+    """The row of a queue as the host sees it; nothing else happens to the store."""
+    block.pulse("look_go", look_qp=qp)
+    for _ in range(Ledger.LATENCY):
+        if block.peek("look_stb"):
+            row = block.peek("look")
+            block.tick()  # relaxed, the next event is taken after it
+            return row & ((1 << row_layout(config).size) - 1)
+        block.tick()
+    pytest.fail(f"the row of queue {qp} is not shown")
 
 
 def test_waiting_holds_everything_and_drops_nothing_that_fits(bench: Bench, seed: int) -> None:
@@ -152,10 +166,15 @@ def test_a_beat_in_every_cycle_and_the_latency(bench: Bench, seed: int) -> None:
     beats = -(-size * 8 // config.width)
     one = bench.run([Wire(rng.randbytes(size), True, 3)])
     entered, left = one.sources["s_axis"].last[0], one.sinks["m_axis"].first[0]
-    assert left - entered == 30  # 12 to the request, 1 in the bench, 17 from the grant
+    # To the request, in the bench, from the grant.
+    assert left - entered == (11 + 1 + 16 if bench.relaxed else 12 + 1 + 17)
     sent = [Wire(rng.randbytes(size), False, n % config.qps) for n in range(100)]
     times = bench.run(sent).sinks["m_axis"]
-    assert times.last[-1] - times.first[20] == 80 * beats - 1
+    took = times.last[-1] - times.first[20]
+    if bench.relaxed:  # two events of a packet, one after the other
+        assert took <= 80 * 16
+    else:
+        assert took == 80 * beats - 1
 
 
 def test_a_reset_leaves_nothing_behind(bench: Bench, seed: int) -> None:
