@@ -12,6 +12,8 @@ from .sliced import SlicedMemory, slice_width
 
 __all__ = ["BitMemory", "RowMemory", "RowUpdate", "plain_memory", "sliced_memory"]
 
+_FEW = 16  # rows that LUT RAM holds without a choice behind it
+
 
 def plain_memory(
     shape: ShapeLike, depth: int, init: Sequence[Any] = (), *, block: bool = False
@@ -35,6 +37,11 @@ def sliced_memory(shape: ShapeLike, depth: int) -> Memory | SlicedMemory:
     if width is None or Shape.cast(shape).width <= width:
         return plain_memory(shape, depth)
     return SlicedMemory(shape, depth, {"no_rw_check": 1})
+
+
+def _few_rows(shape: ShapeLike, depth: int) -> Memory:
+    """LUT RAM, read in the cycle itself."""
+    return Memory(shape=shape, depth=depth, init=[], attrs={"ram_style": "distributed"})
 
 
 class BitMemory:
@@ -100,6 +107,9 @@ class RowMemory(wiring.Component):
         Contents at power-up; zeros without it.
     sliced : bool
         As `sliced_memory` has it, without `init`.
+    relaxed : bool
+        For clocks up to some 70 MHz on ECP5: up to 16 rows without `init` are in LUT RAM, with one
+        word of flip-flops.
 
     Members
     -------
@@ -126,9 +136,16 @@ class RowMemory(wiring.Component):
     CYCLES = 2
 
     def __init__(
-        self, shape: ShapeLike, depth: int, init: Sequence[Any] = (), *, sliced: bool = False
+        self,
+        shape: ShapeLike,
+        depth: int,
+        init: Sequence[Any] = (),
+        *,
+        sliced: bool = False,
+        relaxed: bool = False,
     ) -> None:
         self._shape, self._depth, self._init, self._sliced = shape, depth, init, sliced
+        self._few = relaxed and depth <= _FEW and not init
         super().__init__(
             {
                 "write_stb": In(1),
@@ -141,6 +158,16 @@ class RowMemory(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        if self._few:
+            m.submodules.rows = few = _few_rows(self._shape, self._depth)
+            write, read = few.write_port(), few.read_port(domain="comb")
+            m.d.comb += [
+                write.en.eq(self.write_stb),
+                write.addr.eq(self.write_row),
+                write.data.eq(self.write_data),
+            ]
+            m.d.sync += [read.addr.eq(self.read_row), self.read_data.eq(read.data)]
+            return m
         if self._sliced:
             rows = sliced_memory(self._shape, self._depth)
         else:
@@ -178,6 +205,12 @@ class RowUpdate(wiring.Component):
     Latency: 3 cycles from `i_stb` to `stb`; the row is written in that cycle. Throughput: one
     change per cycle. Cost: four words of flip-flops in addition to the RAM.
 
+    With `relaxed` the RAM is read as late as it can be: up to 16 rows are in LUT RAM and nothing
+    else, more need one word of flip-flops::
+
+        i_row ─► register ─► register ─► RAM ─► old ─► (the user) ─► new ─► RAM
+          0         1           2         2      3                    3
+
     Parameters
     ----------
     shape : data.Layout
@@ -186,6 +219,8 @@ class RowUpdate(wiring.Component):
         Rows.
     sliced : bool
         As `sliced_memory` has it.
+    relaxed : bool
+        The form for clocks up to some 70 MHz on ECP5.
 
     Members
     -------
@@ -216,8 +251,10 @@ class RowUpdate(wiring.Component):
 
     CYCLES = 3
 
-    def __init__(self, shape: data.Layout, depth: int, *, sliced: bool = False) -> None:
-        self._shape, self._depth, self._sliced = shape, depth, sliced
+    def __init__(
+        self, shape: data.Layout, depth: int, *, sliced: bool = False, relaxed: bool = False
+    ) -> None:
+        self._shape, self._depth, self._sliced, self._relaxed = shape, depth, sliced, relaxed
         super().__init__(
             {
                 "i_stb": In(1),
@@ -231,6 +268,9 @@ class RowUpdate(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        if self._relaxed:
+            self._late(m)
+            return m
         memory = sliced_memory if self._sliced else plain_memory
         m.submodules.rows = rows = memory(self._shape, self._depth)
         write, read = rows.write_port(), rows.read_port()
@@ -274,3 +314,35 @@ class RowUpdate(wiring.Component):
         with m.Else():
             m.d.sync += self.old.eq(word)
         return m
+
+    def _late(self, m: Module) -> None:
+        """The relaxed form."""
+        stb1, stb2 = Signal(name="stb1"), Signal(name="stb2")
+        row1, row2 = (Signal.like(self.row, name=f"row{n}") for n in (1, 2))
+        m.d.sync += [
+            stb1.eq(self.i_stb),
+            stb2.eq(stb1),
+            self.stb.eq(stb2),
+            row1.eq(self.i_row),
+            row2.eq(row1),
+            self.row.eq(row2),
+        ]
+        rows: Memory | SlicedMemory
+        if self._depth <= _FEW:
+            rows = _few_rows(self._shape, self._depth)
+            read = rows.read_port(domain="comb")
+            m.d.comb += [read.addr.eq(self.row), self.old.eq(read.data)]
+        else:
+            rows = (sliced_memory if self._sliced else plain_memory)(self._shape, self._depth)
+            read = rows.read_port()
+            # The word that comes in cycle 3 lacks what was written in cycle 2.
+            ahead, done = Signal(), Signal(self._shape)
+            m.d.comb += [read.addr.eq(row2), self.old.eq(Mux(ahead, done, read.data))]
+            m.d.sync += [ahead.eq(self.stb & (self.row == row2)), done.eq(self.new)]
+        m.submodules.rows = rows
+        write = rows.write_port()
+        m.d.comb += [
+            write.en.eq(self.stb),
+            write.addr.eq(self.row),
+            write.data.eq(self.new),
+        ]

@@ -117,7 +117,7 @@ def _packet_events(parts: Parts) -> stream.Interface:
     assert card is not None
     m.submodules.events = events = LawEvents(parts.config)
     if parts.config.law_cores:
-        m.submodules.losses = losses = Losses(parts.config.qps)
+        m.submodules.losses = losses = Losses(parts.config.qps, relaxed=parts.config.relaxed)
         m.d.comb += [
             losses.commit_stb.eq(card.commit_stb),
             *(getattr(losses, name).eq(card.commit[name]) for name in ("kind", "slot", "t", "ack")),

@@ -45,6 +45,8 @@ class Losses(wiring.Component):
     ----------
     qps : int
         Queue pairs, a power of two, 2 or more.
+    relaxed : bool
+        As `RowUpdate` has it.
 
     Members
     -------
@@ -56,8 +58,8 @@ class Losses(wiring.Component):
 
     LATENCY = RowUpdate.CYCLES
 
-    def __init__(self, qps: int) -> None:
-        self._qps, self._bits = qps, (qps - 1).bit_length()
+    def __init__(self, qps: int, *, relaxed: bool = False) -> None:
+        self._qps, self._bits, self._relaxed = qps, (qps - 1).bit_length(), relaxed
         super().__init__(
             {
                 "commit_stb": In(1),
@@ -73,7 +75,7 @@ class Losses(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.rows = rows = RowUpdate(_ROW, self._qps)
+        m.submodules.rows = rows = RowUpdate(_ROW, self._qps, relaxed=self._relaxed)
         m.submodules.carried = carried = DelayLine(_HEARD, RowUpdate.CYCLES)
         ack, i, now = self.ack, carried.i, carried.o
         resets = self.kind == EventKind.RESET

@@ -73,9 +73,9 @@ def attach_senders(
     Returns where resets go.
     """
     options = card.options
-    m.submodules.senders = senders = Senders(options.slots)
-    m.submodules.own_flows = own = Senders(options.slots)
-    m.submodules.senders_told = told = SendersTold(options.slots)
+    m.submodules.senders = senders = Senders(options.slots, relaxed=options.relaxed)
+    m.submodules.own_flows = own = Senders(options.slots, relaxed=options.relaxed)
+    m.submodules.senders_told = told = SendersTold(options.slots, relaxed=options.relaxed)
     received, registers = trust.o.payload, card.registers.senders
     brought = collector.commit.senders
     packet = received.parsed.descriptor

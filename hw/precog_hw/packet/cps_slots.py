@@ -324,8 +324,8 @@ class CpsSlots(wiring.Component):
             slot_config_layout(self._destinations).members
             | ({"predicted": 1} if self._predicted else {})
         )
-        m.submodules.config = tx = RowMemory(layout, self._slots)
-        m.submodules.rx_config = rx = RowMemory(layout, self._slots)
+        m.submodules.config = tx = RowMemory(layout, self._slots, relaxed=self._relaxed)
+        m.submodules.rx_config = rx = RowMemory(layout, self._slots, relaxed=self._relaxed)
         word = Signal(layout)
         m.d.comb += [
             word[name].eq(self.config[name])
@@ -354,7 +354,7 @@ class CpsSlots(wiring.Component):
         """What a row sends, in cycle 2: the host's score or the predicted one."""
         if not self._predicted:
             return config.read_data.score
-        m.submodules[name] = rows = RowMemory(SCORE, self._slots)
+        m.submodules[name] = rows = RowMemory(SCORE, self._slots, relaxed=self._relaxed)
         score = Signal(SCORE, name=f"{name}_score")
         m.d.comb += [
             rows.write_stb.eq(self.predicted_stb),
@@ -367,7 +367,7 @@ class CpsSlots(wiring.Component):
 
     def _echo(self, m: Module, resets: Signal) -> data.View:
         """The last score received, in cycle 2."""
-        m.submodules.echoes = echoes = RowMemory(SCORE, self._slots)
+        m.submodules.echoes = echoes = RowMemory(SCORE, self._slots, relaxed=self._relaxed)
         m.d.comb += [
             echoes.write_stb.eq(self.echo_stb | resets),
             echoes.write_row.eq(Mux(self.echo_stb, self.echo_slot, self.i_reset.payload)),

@@ -78,6 +78,8 @@ class Senders(wiring.Component):
     ----------
     slots : int
         Queue pairs, a power of two, 2 or more.
+    relaxed : bool
+        As `RowUpdate` has it.
 
     Members
     -------
@@ -101,8 +103,8 @@ class Senders(wiring.Component):
 
     i_reset: stream.Interface
 
-    def __init__(self, slots: int) -> None:
-        self._slots = slots
+    def __init__(self, slots: int, *, relaxed: bool = False) -> None:
+        self._slots, self._relaxed = slots, relaxed
         super().__init__(
             {
                 "now": In(Fmt.TIME.width),
@@ -123,7 +125,7 @@ class Senders(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.rows = rows = RowUpdate(_ROW, self._slots)
+        m.submodules.rows = rows = RowUpdate(_ROW, self._slots, relaxed=self._relaxed)
         m.submodules.waits = waits = DelayLine(_CHANGE, RowUpdate.CYCLES - 1)
         change = waits.i
         visits = Signal()

@@ -63,6 +63,8 @@ class SendersTold(wiring.Component):
     ----------
     slots : int
         Queue pairs, a power of two, 2 or more.
+    relaxed : bool
+        As `RowUpdate` has it.
 
     Members
     -------
@@ -105,8 +107,8 @@ class SendersTold(wiring.Component):
     i_belief: stream.Interface
     i_show: stream.Interface
 
-    def __init__(self, slots: int) -> None:
-        self._slots = slots
+    def __init__(self, slots: int, *, relaxed: bool = False) -> None:
+        self._slots, self._relaxed = slots, relaxed
         super().__init__(
             {
                 "heed": In(1),
@@ -139,7 +141,7 @@ class SendersTold(wiring.Component):
                 "t": Fmt.TIME.width,
             }
         )
-        m.submodules.rows = rows = RowUpdate(_ROW, self._slots)
+        m.submodules.rows = rows = RowUpdate(_ROW, self._slots, relaxed=self._relaxed)
         m.submodules.waits = waits = DelayLine(change, RowUpdate.CYCLES)
         shims, old, new = self.heard_stb & self.heed, rows.old, rows.new
         heeds = shims | (self.asks & self.heed)

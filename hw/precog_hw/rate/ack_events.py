@@ -89,7 +89,7 @@ class AckEvents(wiring.Component):
     o: stream.Interface
 
     def __init__(self, config: NicConfig) -> None:
-        self._qps, self._qp_bits = config.qps, config.qp_bits
+        self._qps, self._qp_bits, self._relaxed = config.qps, config.qp_bits, config.relaxed
         self._commit = commit_of(config)
         self._word = data.StructLayout(
             {
@@ -178,9 +178,10 @@ class AckEvents(wiring.Component):
         The rows of bytes that are acknowledged are looked up with it, for cycle 5.
         """
         event, kind = self.commit, self.commit.kind
-        m.submodules.sent = sent = RowUpdate(_SENT, self._qps, sliced=True)
-        m.submodules.ring = ring = RowUpdate(_PLACE, self._qps * RING_PLACES, sliced=True)
-        m.submodules.acked = self._acked = acked = RowUpdate(_ACKED, self._qps, sliced=True)
+        forms = {"sliced": True, "relaxed": self._relaxed}
+        m.submodules.sent = sent = RowUpdate(_SENT, self._qps, **forms)
+        m.submodules.ring = ring = RowUpdate(_PLACE, self._qps * RING_PLACES, **forms)
+        m.submodules.acked = self._acked = acked = RowUpdate(_ACKED, self._qps, **forms)
         carried = data.StructLayout({"event": self._commit, "flying": PSN_BITS})
         m.submodules.carried = line = DelayLine(carried, RowUpdate.CYCLES - 1)
         first, works, after = Signal(carried), Signal(), Signal(2)
@@ -247,7 +248,7 @@ class AckEvents(wiring.Component):
 
     def _offer(self, m: Module, latest: Latest) -> None:
         """An acknowledgement has what was not told before."""
-        m.submodules.told = told = RowMemory(_TOLD, self._qps, sliced=True)
+        m.submodules.told = told = RowMemory(_TOLD, self._qps, sliced=True, relaxed=self._relaxed)
         word, ack = Signal(self._word), self.o.payload
         was = Signal(_TOLD)
         m.d.comb += was.eq(told.read_data)

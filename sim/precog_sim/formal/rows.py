@@ -2,9 +2,11 @@
 
 As it is, with four rows of two bits and any changes, compared with rows without a pipeline's
 hazards (`pace_wheel_parts.Rows`); its memory gives anything where a row is read and written in one
-cycle. For ever, by induction: the registers of its pipeline are what the last cycles made them.
+cycle. For ever, by induction: the registers of its pipeline are what the last cycles made them. The
+relaxed form in LUT RAM has no hazards.
 """
 
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -26,17 +28,20 @@ _SHAPE = data.StructLayout({"value": 2})
 
 
 class UpdateHarness(wiring.Component):
-    """The pipeline, and what it should be."""
+    """The pipeline, and what it should be; `relaxed`: that of more rows than LUT RAM has."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, relaxed: bool = False) -> None:
         made: list[AnyRows] = []
 
         def seen(shape: Any, depth: int) -> AnyRows:
             made.append(AnyRows(shape, depth, free=False))
             return made[-1]
 
-        with reimported("precog_hw.rows") as rows, patch.object(rows, "plain_memory", seen):
-            self._dut: Any = rows.RowUpdate(_SHAPE, _ROWS)
+        with (
+            reimported("precog_hw.rows") as rows,
+            patch.multiple(rows, plain_memory=seen, _FEW=_ROWS - 1),
+        ):
+            self._dut: Any = rows.RowUpdate(_SHAPE, _ROWS, relaxed=relaxed)
             self._inner = Opened(self._dut)
         (self._memory,) = made
         super().__init__({"stb": In(1), "row": In(range(_ROWS)), "new": In(2), "garbage": In(2)})
@@ -68,6 +73,13 @@ PROOFS = (
         _DEPTH,
         "4 rows, for ever: a change gets what all changes before made of its row",
     ),
+    Proof(
+        "rows.update-relaxed",
+        partial(UpdateHarness, relaxed=True),
+        Mode.INDUCTION,
+        _DEPTH,
+        "4 rows, for ever: as above, of the relaxed form",
+    ),
     Proof("rows.update-cover", UpdateHarness, Mode.COVER, _COVERED, "a row that was changed"),
 )
 
@@ -87,5 +99,12 @@ MUTANTS = (
         "m.d.sync += self.old.eq(self.new)",
         "m.d.sync += self.old.eq(word)",
         "the change one cycle before is not seen",
+    ),
+    Mutant(
+        "rows.update-relaxed",
+        _SOURCE,
+        "ahead.eq(self.stb & (self.row == row2))",
+        "ahead.eq(self.stb)",
+        "a change of another row is taken for one of this row",
     ),
 )

@@ -36,7 +36,7 @@ def _with_plain_rows(source: str, name: str) -> tuple[Any, Opened, Rows, int]:
     """A block with `Rows` for its `RowUpdate`: block, its inside, rows, cycles of an update."""
     made: list[Rows] = []
 
-    def rows(shape: Any, depth: int) -> Rows:
+    def rows(shape: Any, depth: int, *, relaxed: bool) -> Rows:
         made.append(Rows(shape, depth))
         return made[-1]
 

@@ -35,7 +35,7 @@ class Measured(wiring.Component):
             config.qps, acks=True, sweep_cycles=64, queue_depth=4, relaxed=relaxed
         )
         self.acks = AckEvents(config)
-        self.losses = Losses(config.qps)
+        self.losses = Losses(config.qps, relaxed=relaxed)
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:

@@ -21,7 +21,7 @@ _DRAIN = 400  # cycles until everything is told
 def made(
     qps: int, seed: int, *, floor: int = 5, relaxed: bool = False
 ) -> tuple[Measured, AckTraffic]:
-    dut = Measured(NicConfig(qps=qps, sets=2), relaxed=relaxed)
+    dut = Measured(NicConfig(qps=qps, sets=2, relaxed=relaxed), relaxed=relaxed)
     golden = Golden(qps, 0, floor=floor, places=RING_PLACES)
     return dut, AckTraffic(dut, golden, seed)
 
