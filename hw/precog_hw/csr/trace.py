@@ -11,14 +11,12 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import plain_memory
-from precog_hw.stream.queue import Queue
 from precog_spec.contract import TRACE_BODIES, TRACE_BODY_BITS, TRACE_HEAD, TRACE_WORDS, TraceKind
 from precog_spec.registers.trace import TRACE_BATCH, TRACE_DEPTH, TRACE_EVENTS
 
 __all__ = ["RECORD", "TraceFifo", "record"]
 
 _HEAD = data.StructLayout({name: unsigned(bits) for name, bits in TRACE_HEAD})
-_BURST = 2  # records of a source that may come in a row
 _LEVEL_BITS = 16
 
 #: A record; its words are 32 bits each, the lowest first.
@@ -48,15 +46,16 @@ class TraceFifo(wiring.Component):
 
     ::
 
-        stb, records ─► [queue of each source] ─► [filter, every Nth] ─► block RAM ─► words
-                            └─ full ─► lost            └─ full ─► lost      ▲ index, pop
+        stb, records ─► [one of each source] ─► [filter, every Nth] ─► block RAM ─► words
+                            └─ full ─► lost          └─ full ─► lost      ▲ index, pop
 
-    No source waits: one that strobes more than 3 times while others have their turns, or a FIFO
-    that is full, loses the record, and it is counted. What the host sees changes by `pop` and
-    `clear` alone, but for what joins behind it.
+    No source waits: one that strobes again before its turn, or a FIFO that is full, loses the
+    record, and it is counted. A source has its turn within 8 cycles, sooner than any strobes again:
+    decisions come in every third cycle at most, acts and programs in every ninth. What the host
+    sees changes by `pop` and `clear` alone, but for what joins behind it.
 
     Latency: 4 cycles from a strobe to `level`. Throughput: a record per cycle over all sources.
-    Cost: 8 DP16KD, 256 flip-flops and 3 x 256 bits of LUT RAM per source, 400 flip-flops.
+    Cost: 8 DP16KD, 256 flip-flops per source, 400 flip-flops.
 
     Parameters
     ----------
@@ -188,21 +187,19 @@ class TraceFifo(wiring.Component):
     def _merge(self, m: Module) -> tuple[data.View, Signal, Signal]:
         """One record of all sources' per cycle, whether there is one, and which lose one."""
         chosen, there, dropped = Signal(RECORD), Signal(), Signal(self._sources)
-        queues = []
+        waits, kept = Signal(self._sources), []
+        free: Value = Const(1)  # no source before this one has its turn
         for n in range(self._sources):
-            m.submodules[f"source_{n}"] = queue = Queue(RECORD, _BURST)
-            m.d.comb += [
-                queue.i.valid.eq(self.stb[n]),
-                queue.i.payload.eq(self.records[n]),
-                dropped[n].eq(self.stb[n] & ~queue.i.ready),
-            ]
-            queues.append(queue)
-        m.d.sync += there.eq(0)
-        for n in reversed(range(self._sources)):
-            with m.If(queues[n].o.valid):
-                m.d.sync += [chosen.eq(queues[n].o.payload), there.eq(1)]
-        taken: Value = Value.cast(0)
-        for queue in queues:
-            m.d.comb += queue.o.ready.eq(~taken)
-            taken = taken | queue.o.valid
+            own = Signal(RECORD, name=f"source_{n}", reset_less=True)
+            full = waits[n] & ~free
+            m.d.comb += dropped[n].eq(self.stb[n] & full)
+            m.d.sync += waits[n].eq(self.stb[n] | full)
+            with m.If(self.stb[n] & ~full):
+                m.d.sync += own.eq(self.records[n])
+            free = free & ~waits[n]
+            kept.append(own)
+        m.d.sync += [chosen.eq(kept[-1]), there.eq(waits.any())]
+        for n in reversed(range(self._sources - 1)):
+            with m.If(waits[n]):
+                m.d.sync += chosen.eq(kept[n])
         return chosen, there, dropped

@@ -181,6 +181,28 @@ def test_sources_lose_nothing_in_turns_and_count_what_they_lose(seed: int) -> No
     run(dut, bench, cycles=8000)
 
 
+def test_sources_lose_nothing_at_their_rates(seed: int) -> None:
+    """Decisions in every third cycle, acts, programs and forecasts in every ninth, any phases."""
+    rng, dut = random.Random(seed), TraceFifo(4, TRACE_DEPTH)
+    apart = [3, 9, 9, 9]
+    least = list(apart)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(dut.kinds, 0xFFFF)
+        given = 0
+        for cycle in range(800):
+            stb = [least[n] <= cycle < 790 and rng.random() < 0.7 for n in range(4)]
+            for n in range(4):
+                least[n] = cycle + apart[n] if stb[n] else least[n]
+            given += sum(stb)
+            ctx.set(dut.stb, sum(bit << n for n, bit in enumerate(stb)))
+            await ctx.tick()
+            assert not ctx.get(dut.events) >> 2
+        assert ctx.get(dut.level) == given > 300
+
+    run(dut, bench, cycles=900)
+
+
 def test_latency() -> None:
     dut = TraceFifo(2)
 
