@@ -192,7 +192,10 @@ class BlockCounters(Elaboratable):
         turns, copies, host_row = Signal(), Signal(), Signal(row_bits)
         tables = [*self._events, *self._classes]
         m.d.comb += [
-            host_row.eq(_chosen((t.inside, first[t.name] + t.index) for t in tables)),
+            host_row.eq(
+                _chosen((t.inside, Const(first[t.name], row_bits)) for t in tables)
+                + _chosen((t.inside, t.index) for t in tables)
+            ),
             turns.eq(~self.asked & ~class_reads & ~copying),
             copies.eq(~self.asked & copying),
             read.en.eq(1),
@@ -361,7 +364,10 @@ class BlockCounters(Elaboratable):
                 place = first[table.name] + n
                 of_row[place] = count = Signal(range(most + 1), name=f"{table.name}_{n}_waits")
                 taken = low[place % _DIGIT] & high[place // _DIGIT]
-                m.d.sync += count.eq(Mux(taken, 0, count) + events[table.name][n])
+                new = events[table.name][n]
+                m.d.sync += count.eq(count + new)
+                with m.If(taken):  # a reset of all bits but the lowest
+                    m.d.sync += count.eq(new)
                 with m.If(clears):
                     m.d.sync += count.eq(0)
         waiting = Signal(range(most + 1))
