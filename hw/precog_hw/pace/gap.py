@@ -10,9 +10,9 @@ from precog_spec.contract import PACE_MANTISSA_BITS, TICK_FRAC_BITS, Fmt
 
 from .layouts import DUE_BITS, GAP_BITS, RECIPROCAL, SIZE_BITS
 
-__all__ = ["GapUnit", "due_layout", "gap_layout"]
+__all__ = ["GAP_DROP", "GapUnit", "due_layout", "gap_layout"]
 
-_DROP = 9  # precog_models.pace.reciprocal: 2**40 / R = mantissa * 2**(exponent - 9)
+GAP_DROP = 9  # precog_models.pace.reciprocal: 2**40 / R = mantissa * 2**(exponent - 9)
 _MOST_SHIFT = 32
 
 
@@ -97,8 +97,8 @@ class GapUnit(wiring.Component):
         rounded = Signal(GAP_BITS + 1)  # cycle 6
         beyond = Signal()
         m.d.sync += [
-            rounded.eq(fine[_DROP : _DROP + GAP_BITS] + fine[:_DROP].any()),
-            beyond.eq(fine[_DROP + GAP_BITS :].any()),
+            rounded.eq(fine[GAP_DROP : GAP_DROP + GAP_BITS] + fine[:GAP_DROP].any()),
+            beyond.eq(fine[GAP_DROP + GAP_BITS :].any()),
         ]
         late = Signal()  # cycle 7
         behind = Signal(DUE_BITS + 1)

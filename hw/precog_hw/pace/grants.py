@@ -74,7 +74,8 @@ class Grants(wiring.Component):
     cycles, and of each queue pair the last one, whatever the number of decisions. Cost at 1024
     queue pairs: `Pacer`, `Latest`, 2 DP16KD of connections, 3 of enabled ones.
 
-    In wire mode a request is one packet, granted whole; `Pacer` with `whole`.
+    In wire mode a request is one packet, granted whole; `Pacer` with `whole`. `NicConfig.relaxed`
+    selects its form.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ class Grants(wiring.Component):
         qps = config.qps
         self._config = config
         whole = bool(config.wire)
-        self._pacer = Pacer(qps, slots=slots, dsp=config.dsp, whole=whole)
+        self._pacer = Pacer(qps, slots=slots, dsp=config.dsp, whole=whole, relaxed=config.relaxed)
         windows = {"expiry": In(PERIOD_BITS), **{n: Out(1) for n in _WINDOWS}}
         super().__init__(
             {

@@ -68,12 +68,23 @@ class StatePipeline(wiring.Component):
     Throughput: one event per cycle, one in 6 cycles of the same queue pair. Cost: a row of block
     RAM per queue pair (1024: 11 DP16KD); no multiplier.
 
+    With `relaxed` one event at a time is inside, so that its registers hold and no stage has copies
+    of its own::
+
+        cycle   0            1                  2              3
+        i ─► event ─► RAM ─► row, differences ─► flags ─► decide ─► row to RAM, consequences
+
+    Latency: 4 cycles to `commit` and all consequences, in one cycle. Throughput: one event in 4
+    cycles, a GRANT in 5 and as long as `held` is up.
+
     Parameters
     ----------
     qps : int
         Power of two.
     whole : bool, optional
         A grant is of a packet that was asked for, not of at most an MTU; `precog_hw.pace.whole`.
+    relaxed : bool, optional
+        The form for one event at a time; rows are in block RAM.
 
     Members
     -------
@@ -81,6 +92,8 @@ class StatePipeline(wiring.Component):
     wipes : In(1)
         Row `wiped` becomes zero in the next cycle; nothing is taken.
     wiped : In(range(qps))
+    held : In(1)
+        If `relaxed`: `o_gap` is still read; it stays, and nothing is taken.
     now : In(40)
         Ticks.
     overhead : In(8)
@@ -114,8 +127,10 @@ class StatePipeline(wiring.Component):
     o_grant: stream.Interface
     commit: stream.Interface
 
-    def __init__(self, qps: int, *, whole: bool = False) -> None:
-        self._qps, self._whole = qps, whole
+    def __init__(self, qps: int, *, whole: bool = False, relaxed: bool = False) -> None:
+        self._qps, self._whole, self._relaxed = qps, whole, relaxed
+        # The domain of what is only passed on from one cycle to the next.
+        self._on = "comb" if relaxed else "sync"
 
         def always(layout: data.StructLayout) -> stream.Signature:
             return stream.Signature(layout, always_ready=True)
@@ -137,11 +152,48 @@ class StatePipeline(wiring.Component):
                 "changed": Out(1),
                 "ahead": Out(DUE_BITS),
                 **({n: Out(1) for n in ("shuts", "opens", "expires")} if whole else {}),
+                **({"held": In(1)} if relaxed else {}),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        if self._relaxed:
+            self._one_at_a_time(m)
+        else:
+            self._many(m)
+        return m
+
+    def _one_at_a_time(self, m: Module) -> None:
+        """The event and its row stay until the next event."""
+        e, at, d = Signal(self._event, name="e"), Signal(4), Signal(DIFFERENCES, name="differences")
+        m.submodules.rows = rows = plain_memory(ROW, self._qps, block=True)
+        write, read = rows.write_port(), rows.read_port()
+        new, row, valid = Signal(ROW, name="new"), read.data, at[-1]
+        # A GRANT raises `held` a cycle later.
+        m.d.comb += self.i.ready.eq(
+            ~(at[:-1].any() | self.held | self.wipes | (valid & (e.kind == EventKind.GRANT)))
+        )
+        m.d.sync += at.eq(Cat(self.i.valid & self.i.ready, at))
+        with m.If(self.i.ready):
+            m.d.sync += e.eq(self.i.payload)
+        m.d.comb += [
+            read.addr.eq(e.qp),
+            read.en.eq(at[0]),
+            write.addr.eq(e.qp),
+            write.data.eq(new),
+            write.en.eq(valid | self.wipes),
+        ]
+        with m.If(at[0]):
+            m.d.sync += d.t.eq(self.now)
+        self._differences(m, e, row, d, d.t)
+        self._decide(m, valid, e, row, self._compare(m, e, row, d), new)
+        with m.If(self.wipes):
+            m.d.comb += [new.eq(0), write.addr.eq(self.wiped)]
+        self._commit(m, valid, e, new)
+
+    def _many(self, m: Module) -> None:
+        """An event in each cycle."""
         last = self.LATENCY - 2
         e = [Signal(self._event, name=f"e{n}") for n in range(last + 1)]
         valid = [Signal(name=f"valid{n}") for n in range(last + 1)]
@@ -178,32 +230,36 @@ class StatePipeline(wiring.Component):
         ]
         m.d.sync += [row[2].eq(read.data), row[3].eq(row[2]), row[4].eq(row[3])]
 
-        differences = self._differences(m, e[2], row[2])
+        differences = Signal(DIFFERENCES)
+        m.d.sync += differences.t.eq(self.now)
+        self._differences(m, e[2], row[2], differences, self.now)
         compared = self._compare(m, e[3], row[3], differences)
         self._decide(m, valid[4], e[4], row[4], compared, row[5])
         with m.If(self.wipes):
             m.d.sync += [row[5].eq(0), e[5].qp.eq(self.wiped)]
-        m.d.comb += [
-            self.commit.valid.eq(valid[5]),
-            self.commit.payload.qp.eq(e[5].qp),
-            self.commit.payload.kind.eq(e[5].kind),
-            self.commit.payload.argument.eq(e[5].argument),
-            self.commit.payload.row.eq(row[5]),
-        ]
-        return m
+        self._commit(m, valid[5], e[5], row[5])
 
-    def _differences(self, m: Module, e: data.View, row: data.View) -> data.View:
-        """Cycle 2."""
-        d = Signal(DIFFERENCES, name="differences")
+    def _commit(self, m: Module, valid: Value, e: data.View, new: data.View) -> None:
+        m.d.comb += [
+            self.commit.valid.eq(valid),
+            self.commit.payload.qp.eq(e.qp),
+            self.commit.payload.kind.eq(e.kind),
+            self.commit.payload.argument.eq(e.argument),
+            self.commit.payload.row.eq(new),
+        ]
+
+    def _differences(
+        self, m: Module, e: data.View, row: data.View, d: data.View, now: Value
+    ) -> None:
+        """Cycle 2, or 1 of the relaxed form."""
         argument = e.argument
         asked = Mux(e.kind == EventKind.REQUEST, argument[:BACKLOG_BITS], 0)
         new_window = argument[: Fmt.WINDOW.width]
         rounded = (new_window >> MTU_LOG2_MIN) + new_window[:MTU_LOG2_MIN].any()
         due = Mux(e.kind == EventKind.CHARGE, argument[:DUE_BITS], row.due)
-        ticks = due[TICK_FRAC_BITS:] - self.now
+        ticks = due[TICK_FRAC_BITS:] - now
         psn = argument[: len(row.next)]
         m.d.sync += [
-            d.t.eq(self.now),
             d.ahead.eq(Cat(due[:TICK_FRAC_BITS], ticks[: Fmt.TIME.width])),
             d.flight.eq(row.next - row.una),
             d.acked.eq(psn - row.una),
@@ -214,17 +270,16 @@ class StatePipeline(wiring.Component):
         ]
         if self._whole:
             differences(m, e, row, d)
-            return d
+            return
         with m.Switch(row.mtu):
             for n in range(_MTUS):
                 most = 1 << (MTU_LOG2_MIN + n)
                 with m.Case(n) if n < _MTUS - 1 else m.Default():
                     fits = ~row.backlog[MTU_LOG2_MIN + n :].any()
                     m.d.sync += d.size.eq(Mux(fits, row.backlog, most))
-        return d
 
     def _compare(self, m: Module, e: data.View, row: data.View, d: data.View) -> data.View:
-        """Cycle 3."""
+        """Cycle 3, or 2 of the relaxed form."""
         c = Signal(COMPARED, name="compared")
 
         def below(flight: Signal) -> Signal:
@@ -238,9 +293,9 @@ class StatePipeline(wiring.Component):
 
         takes: Value = (e.kind == EventKind.ACK) & (d.acked <= d.flight)
         passes: Value = Const(0)
-        m.d.sync += c.wire.eq(d.size + self.overhead)
+        m.d[self._on] += c.wire.eq(d.size + self.overhead)
         if self._whole:
-            takes, passes = compare(m, e, row, d, c, self.overhead)
+            takes, passes = compare(m, e, row, d, c, self.overhead, self._on)
         rouses = [EventKind.REQUEST, EventKind.ACK, EventKind.WINDOW]
         if self._whole:
             rouses.append(EventKind.EXPIRE)
@@ -249,15 +304,15 @@ class StatePipeline(wiring.Component):
             c.rates.eq((e.kind == EventKind.RATE) & (row.state != State.SENDING)),
             c.rouses.eq(e.kind.matches(*rouses) & (row.state == State.PARKED)),
             c.redates.eq((e.kind == EventKind.CHARGE) | retimes),
-            c.t.eq(d.t),
-            c.ahead.eq(d.ahead),
-            c.window.eq(d.window),
-            c.some.eq(d.some),
-            c.size.eq(d.size),
+        ]
+        m.d[self._on] += [c[name].eq(d[name]) for name in ("t", "ahead", "window", "some", "size")]
+        m.d.sync += [
             c.due.eq(d.ahead[-1] | (d.ahead == 0)),
             c.faster.eq(e.argument[: RECIPROCAL.size] < row.reciprocal.as_value()),
             c.acknowledges.eq(takes),
             c.open.eq((d.window == 0) | passes | Mux(takes, below(d.rest), below(d.flight))),
+        ]
+        m.d[self._on] += [
             c.backlog.eq(Mux(d.backlog[-1], (1 << BACKLOG_BITS) - 1, d.backlog)),
             c.left.eq(row.backlog - d.size),
         ]
@@ -266,21 +321,21 @@ class StatePipeline(wiring.Component):
     def _decide(
         self, m: Module, valid: Signal, e: data.View, row: data.View, c: data.View, new: data.View
     ) -> None:
-        """Cycle 4."""
+        """Cycle 4, or 3 of the relaxed form."""
         sends: Value = c.some & c.open
         if self._whole:
             sends |= c.answer
         v = _Decision(e, row, c, new, sends)
         self._change(m, v)
-        answers = decide(m, e, row, c, new) if self._whole else Const(0)
+        answers = decide(m, e, row, c, new, self._on) if self._whole else Const(0)
         m.d.comb += v.wake.eq(c.rouses & v.sends)
         # Which kind of event it is was found a cycle before: the due time decides the clock.
         with m.If(c.redates):
-            m.d.sync += new.due.eq(e.argument[:DUE_BITS])
+            m.d[self._on] += new.due.eq(e.argument[:DUE_BITS])
         with m.Elif(v.wake | (c.rates & c.due & c.faster)):  # late at the old rate is worth less
-            m.d.sync += new.due.eq(c.t << TICK_FRAC_BITS)
+            m.d[self._on] += new.due.eq(c.t << TICK_FRAC_BITS)
         with m.If(v.pushes | v.wake):
-            m.d.sync += [new.state.eq(State.READY), new.changed.eq(0)]
+            m.d[self._on] += [new.state.eq(State.READY), new.changed.eq(0)]
         self._tell(m, valid, v, answers)
         if self._whole:
             self._tell_of_windows(m, waits_of(row), waits_of(new))
@@ -289,19 +344,19 @@ class StatePipeline(wiring.Component):
         """What each kind of event changes in the row, and what it leads to."""
         e, row, c, new = v.e, v.row, v.c, v.new
         config = data.View(CONFIG, e.argument[: CONFIG.size])
-        m.d.sync += new.eq(row)
+        m.d[self._on] += new.eq(row)
         with m.Switch(e.kind):
             with m.Case(EventKind.REQUEST):
-                m.d.sync += new.backlog.eq(c.backlog)
+                m.d[self._on] += new.backlog.eq(c.backlog)
             with m.Case(EventKind.ACK), m.If(c.acknowledges):
-                m.d.sync += new.una.eq(e.argument[: len(row.una)])
+                m.d[self._on] += new.una.eq(e.argument[: len(row.una)])
             with m.Case(EventKind.WINDOW):
-                m.d.sync += new.window.eq(c.window)
+                m.d[self._on] += new.window.eq(c.window)
             with m.Case(EventKind.CONFIG):
                 with m.If(config.raises):
-                    m.d.sync += new.boost.eq(config.boost)
+                    m.d[self._on] += new.boost.eq(config.boost)
                 with m.Else():
-                    m.d.sync += [
+                    m.d[self._on] += [
                         new.priority.eq(config.priority),
                         new.mtu.eq(config.mtu),
                         new.next.eq(config.psn),
@@ -314,26 +369,26 @@ class StatePipeline(wiring.Component):
                     v.changes.eq((row.state == State.WAITING) & ~c.due),
                 ]
                 with m.If(~v.refuses):
-                    m.d.sync += new.changed.eq(v.changes)
-                    m.d.sync += new.reciprocal.eq(
+                    m.d[self._on] += new.changed.eq(v.changes)
+                    m.d[self._on] += new.reciprocal.eq(
                         data.View(RECIPROCAL, e.argument[: RECIPROCAL.size])
                     )
             with m.Case(EventKind.RETIME), m.If(row.changed):
                 m.d.comb += v.files.eq(e.argument[DUE_BITS])
-                m.d.sync += new.changed.eq(0)
+                m.d[self._on] += new.changed.eq(0)
             with m.Case(EventKind.FIRE):
                 m.d.comb += [v.files.eq(~c.due), v.pushes.eq(c.due & v.sends)]
                 with m.If(c.due):
-                    m.d.sync += [new.changed.eq(0), new.state.eq(State.PARKED)]
+                    m.d[self._on] += [new.changed.eq(0), new.state.eq(State.PARKED)]
             with m.Case(EventKind.GRANT):
                 m.d.comb += [v.grants.eq(v.sends), v.refuses.eq(~v.sends)]
-                m.d.sync += new.state.eq(Mux(v.sends, State.SENDING, State.PARKED))
+                m.d[self._on] += new.state.eq(Mux(v.sends, State.SENDING, State.PARKED))
                 if not self._whole:
                     with m.If(v.sends):
-                        m.d.sync += [new.backlog.eq(c.left), new.next.eq(row.next + 1)]
+                        m.d[self._on] += [new.backlog.eq(c.left), new.next.eq(row.next + 1)]
             with m.Case(EventKind.CHARGE):
                 m.d.comb += [v.pushes.eq(c.due & v.sends), v.files.eq(~(c.due & v.sends))]
-                m.d.sync += new.state.eq(State.WAITING)
+                m.d[self._on] += new.state.eq(State.WAITING)
 
     def _tell(self, m: Module, valid: Signal, v: _Decision, answers: Value) -> None:
         """Consequences go to the lists, the wheel, the gap's arithmetic and the grant."""
@@ -341,10 +396,10 @@ class StatePipeline(wiring.Component):
         size: Value = c.size
         if self._whole:
             size = Mux(answers, waits_of(row).answer, waits_of(row).request)
-            m.d.sync += self.o_grant.payload.answers.eq(answers)
+            m.d[self._on] += self.o_grant.payload.answers.eq(answers)
         level = row.priority + row.boost
         replaces = (e.kind == EventKind.CHARGE) | (e.kind == EventKind.RETIME)
-        m.d.sync += [
+        m.d[self._on] += [
             self.o_push.valid.eq(valid & (v.pushes | v.wake)),
             self.o_push.payload.qp.eq(e.qp),
             self.o_push.payload.priority.eq(Mux(level[-1], (1 << len(row.priority)) - 1, level)),
@@ -372,9 +427,9 @@ class StatePipeline(wiring.Component):
         ]
 
     def _tell_of_windows(self, m: Module, before: data.View, after: data.View) -> None:
-        """From cycle 4 to `commit`."""
+        """From the decision to `commit`."""
         was = Signal.like(before, name="was")
-        m.d.sync += was.eq(before)
+        m.d[self._on] += was.eq(before)
         did = self.commit
         m.d.comb += [
             self.shuts.eq(did.valid & after.shut & ~was.shut),

@@ -2,12 +2,13 @@
 
 from itertools import pairwise
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from precog_hw.rows import RowUpdate
+from precog_hw.stream.held import Held
 from precog_hw.stream.queue import Queue
 from precog_spec.contract import TICK_FRAC_BITS, Fmt
 
@@ -25,6 +26,20 @@ def check_slots(slots: int) -> None:
     """Raise `ValueError` if a wheel cannot have this many slots."""
     if slots < 4 or slots & (slots - 1):
         raise ValueError(f"slots must be a power of two, 4 or more, not {slots!r}")
+
+
+def _bucket(due: Value) -> Value:
+    """The first one in which a queue pair is due."""
+    ticks = due[TICK_FRAC_BITS:]
+    up = due[:TICK_FRAC_BITS].any() | ticks[:BUCKET_LOG2].any()
+    return ticks[BUCKET_LOG2:] + up
+
+
+def _placing_layout(qps: int) -> data.StructLayout:
+    """A command of the relaxed form."""
+    return data.StructLayout(
+        {"qp": exact_log2(qps), "cut": 1, "bucket": Fmt.TIME.width - BUCKET_LOG2}
+    )
 
 
 class TimingWheel(wiring.Component):
@@ -64,6 +79,8 @@ class TimingWheel(wiring.Component):
         Power of two.
     slots : int
         Slots of each level, a power of two, 4 or more.
+    relaxed : bool, optional
+        One command at a time waits behind `i`; there is no `level`.
 
     Members
     -------
@@ -96,16 +113,16 @@ class TimingWheel(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, qps: int, slots: int) -> None:
+    def __init__(self, qps: int, slots: int, *, relaxed: bool = False) -> None:
         check_slots(slots)
-        self._qps, self._slots = qps, slots
+        self._qps, self._slots, self._relaxed = qps, slots, relaxed
         super().__init__(
             {
                 "now": In(Fmt.TIME.width),
                 "wipes": In(1),
                 "wiped": In(range(2 * slots)),
                 "i": In(stream.Signature(file_layout(qps))),
-                "level": Out(range(_COMMANDS + 2)),
+                **({} if relaxed else {"level": Out(range(_COMMANDS + 2))}),
                 "hold": In(1),
                 "quiet": Out(1),
                 "cut": Out(1),
@@ -116,12 +133,13 @@ class TimingWheel(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         bits = exact_log2(self._slots)
-        m.submodules.commands = commands = Queue(file_layout(self._qps), _COMMANDS)
+        m.submodules.commands = commands = self._commands()
         m.submodules.slots = slots = RowUpdate(list_layout(self._qps), 2 * self._slots)
         m.submodules.chains = chains = Chains(self._qps, 2 * self._slots)
-        wiring.connect(m, wiring.flipped(self.i), commands.i)
+        self._take(m, commands)
         wiring.connect(m, chains.o, wiring.flipped(self.o))
-        m.d.comb += self.level.eq(commands.level)
+        if not self._relaxed:
+            m.d.comb += self.level.eq(commands.level)
 
         # Cursors: the next bucket, and the next slot of level 1, whose units are half a turn.
         near = Signal(Fmt.TIME.width - BUCKET_LOG2)
@@ -210,10 +228,28 @@ class TimingWheel(wiring.Component):
         m.d.sync += self.quiet.eq(self.hold & ~choice.detaches & ~under_way & ~chains.some_near)
         return m
 
+    def _commands(self) -> Held | Queue:
+        if self._relaxed:
+            return Held(_placing_layout(self._qps))
+        return Queue(file_layout(self._qps), _COMMANDS)
+
+    def _take(self, m: Module, commands: Held | Queue) -> None:
+        """The relaxed form keeps the bucket, not the due time."""
+        if not self._relaxed:
+            wiring.connect(m, wiring.flipped(self.i), commands.i)
+            return
+        command = commands.i.payload
+        m.d.comb += [
+            commands.i.valid.eq(self.i.valid),
+            self.i.ready.eq(commands.i.ready),
+            *(command[name].eq(self.i.payload[name]) for name in ("qp", "cut")),
+            command.bucket.eq(_bucket(self.i.payload.due)),
+        ]
+
     def _place(
         self,
         m: Module,
-        commands: Queue,
+        commands: Held | Queue,
         near: Signal,
         far: Signal,
         cutting: Signal,
@@ -226,12 +262,13 @@ class TimingWheel(wiring.Component):
         A cursor moves once in these at most, to a bucket that is still ahead.
         """
         bits = exact_log2(self._slots)
-        due = commands.o.payload.due
-        ticks = due[TICK_FRAC_BITS:]
-        up = due[:TICK_FRAC_BITS].any() | ticks[:BUCKET_LOG2].any()
         bucket = Signal(len(near))
         ready = Signal()  # `bucket` is that of the command
-        m.d.sync += [bucket.eq(ticks[BUCKET_LOG2:] + up), ready.eq(0)]
+        if self._relaxed:
+            m.d.comb += bucket.eq(commands.o.payload.bucket)
+        else:
+            m.d.sync += bucket.eq(_bucket(commands.o.payload.due))
+        m.d.sync += ready.eq(0)
 
         away = Signal(len(near))
         unit = bucket[bits - 1 :]
@@ -268,7 +305,7 @@ class TimingWheel(wiring.Component):
         with m.Else():
             m.d.sync += slot.eq(Cat((far - 1)[:bits], Const(1, 1)))
 
-    def _cut(self, m: Module, commands: Queue, chains: Chains, cutting: Signal) -> None:
+    def _cut(self, m: Module, commands: Held | Queue, chains: Chains, cutting: Signal) -> None:
         """Take out the queue pair of the first command, then let it be filed."""
         wait = Signal(range(_SETTLE + 1))
         m.d.comb += chains.cut_qp.eq(commands.o.payload.qp)

@@ -50,13 +50,16 @@ def differences(m: Module, e: data.View, row: data.View, d: data.View) -> None:
 
 
 def compare(
-    m: Module, e: data.View, row: data.View, d: data.View, c: data.View, overhead: Value
+    m: Module, e: data.View, row: data.View, d: data.View, c: data.View, overhead: Value, on: str
 ) -> tuple[Value, Value]:
-    """Cycle 3: an acknowledgement that counts; the window is open whatever is in flight."""
+    """Cycle 3: an acknowledgement that counts; the window is open whatever is in flight.
+
+    `on` is the domain of what is passed on.
+    """
     waits, takes = waits_of(row), Signal(name="takes")
     m.d.comb += takes.eq((e.kind == EventKind.ACK) & waits.known & ~d.acked[-1])
-    m.d.sync += [
-        c.moves.eq(takes & (d.acked != 0)),
+    m.d.sync += c.moves.eq(takes & (d.acked != 0))
+    m.d[on] += [
         c.answer.eq(d.answer),
         c.wire.eq(waits.request + overhead),
         c.answer_wire.eq(waits.answer + overhead),
@@ -65,8 +68,11 @@ def compare(
     return takes, d.free | behind | ((e.kind == EventKind.EXPIRE) & waits.stale)
 
 
-def decide(m: Module, e: data.View, row: data.View, c: data.View, new: data.View) -> Value:
-    """Cycle 4: the row's `WAITS`, `next` and `una`; whether a GRANT is of an answer."""
+def decide(m: Module, e: data.View, row: data.View, c: data.View, new: data.View, on: str) -> Value:
+    """Cycle 4: the row's `WAITS`, `next` and `una`; whether a GRANT is of an answer.
+
+    `on` is the domain of the row.
+    """
     asked = data.View(WHOLE_REQUEST, e.argument[: WHOLE_REQUEST.size])
     waits, before, after = waits_of(row), waits_of(c), Signal(WAITS, name="waits")
     answers, shut = Signal(name="answers"), Signal(name="shut")
@@ -83,11 +89,11 @@ def decide(m: Module, e: data.View, row: data.View, c: data.View, new: data.View
     with m.Elif(grants & c.some & c.open):
         m.d.comb += [after.request.eq(0), after.turn.eq(1)]
     forgets = (e.kind == EventKind.CONFIG) & ~data.View(CONFIG, e.argument[: CONFIG.size]).raises
-    m.d.sync += new.backlog.eq(Mux(forgets, 0, after))
+    m.d[on] += new.backlog.eq(Mux(forgets, 0, after))
     with m.If((e.kind == EventKind.REQUEST) & ~asked.answers & asked.counts):
-        m.d.sync += new.next.eq(asked.psn)
+        m.d[on] += new.next.eq(asked.psn)
         with m.If(~waits.known):
-            m.d.sync += new.una.eq(asked.psn)
+            m.d[on] += new.una.eq(asked.psn)
     with m.If(expires & waits.stale):
-        m.d.sync += new.una.eq(row.next)
+        m.d[on] += new.una.eq(row.next)
     return answers

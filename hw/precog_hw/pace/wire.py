@@ -41,6 +41,8 @@ class Wire(wiring.Component):
         As `Pacer`.
     dsp : str
         `NicConfig.dsp`.
+    relaxed : bool, optional
+        As `Pacer` and `WirePath`.
 
     Members
     -------
@@ -60,10 +62,15 @@ class Wire(wiring.Component):
     i_config: stream.Interface
 
     def __init__(
-        self, config: StoreConfig, *, slots: int | None = None, dsp: str = "generic"
+        self,
+        config: StoreConfig,
+        *,
+        slots: int | None = None,
+        dsp: str = "generic",
+        relaxed: bool = False,
     ) -> None:
-        self._config = config
-        self._pacer = Pacer(config.qps, slots=slots, dsp=dsp, whole=True)
+        self._config, self._relaxed = config, relaxed
+        self._pacer = Pacer(config.qps, slots=slots, dsp=dsp, whole=True, relaxed=relaxed)
         qps = config.qps
         super().__init__(
             {
@@ -87,7 +94,7 @@ class Wire(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.path = path = WirePath(self._config)
+        m.submodules.path = path = WirePath(self._config, relaxed=self._relaxed)
         m.submodules.pacer = pacer = self._pacer
         flipped = wiring.flipped(self)
         for name in ("i", "i_route", "i_look", "i_quota"):

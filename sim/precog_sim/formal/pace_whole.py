@@ -155,8 +155,8 @@ MUTANTS = (
     Mutant(
         "pace.whole-any",
         _WHOLE,
-        "m.d.sync += new.una.eq(row.next)",
-        "m.d.sync += new.una.eq(row.una)",
+        "m.d[on] += new.una.eq(row.next)",
+        "m.d[on] += new.una.eq(row.una)",
         "an expired window opens for one cycle only",
     ),
     Mutant(
@@ -197,8 +197,8 @@ MUTANTS = (
     Mutant(
         "pace.whole",
         _WHOLE,
-        "m.d.sync += new.una.eq(asked.psn)",
-        "m.d.sync += new.una.eq(row.una)",
+        "m.d[on] += new.una.eq(asked.psn)",
+        "m.d[on] += new.una.eq(row.una)",
         "PSNs never begin",
         quick=True,
     ),

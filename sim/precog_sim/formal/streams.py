@@ -1,7 +1,9 @@
-"""Skid buffer and queue: the stream's rules, and no payload lost, doubled, changed or swapped.
+"""Skid buffer, held register and queue: the stream's rules.
 
-Both are compared with a list: a payload that enters is appended, one that leaves must be the first.
-A two-bit payload stands for every payload: neither block looks at it. Each bit is a column.
+No payload is lost, doubled, changed or swapped.
+
+All are compared with a list: a payload that enters is appended, one that leaves must be the first.
+A two-bit payload stands for every payload: no block looks at it. Each bit is a column.
 """
 
 from collections.abc import Callable
@@ -154,6 +156,12 @@ def _skid() -> StreamHarness:
     return SkidHarness(SkidBuffer, 2)
 
 
+def _held() -> StreamHarness:
+    from precog_hw.stream.held import Held
+
+    return StreamHarness(Held, 1)
+
+
 def _queue(stall_cycles: int = 0) -> StreamHarness:
     from precog_hw.stream.queue import Queue
 
@@ -164,6 +172,7 @@ _RULES = "valid and payload hold until the transfer; nothing is lost, doubled, c
 PROOFS = (
     Proof("skid.rules", _skid, Mode.INDUCTION, 8, f"for ever: {_RULES}"),
     Proof("skid.cover", _skid, Mode.COVER, 8, "a full buffer is reachable"),
+    Proof("held.rules", _held, Mode.INDUCTION, 4, f"for ever: {_RULES}"),
     Proof("queue.bounded", _queue, Mode.BOUNDED, 12, f"any consumer: {_RULES}"),
     Proof(
         "queue.rules",
@@ -177,6 +186,7 @@ PROOFS = (
 )
 
 _SKID, _QUEUE = "precog_hw.stream.skid", "precog_hw.stream.queue"
+_HELD = "precog_hw.stream.held"
 MUTANTS = (
     Mutant(
         "skid.rules",
@@ -199,6 +209,14 @@ MUTANTS = (
         "with m.If(ready):  # it follows",
         "with m.If(self.i.valid):  # it follows",
         "a refused payload overwrites the spare one",
+    ),
+    Mutant(
+        "held.rules",
+        _HELD,
+        "with m.If(~self.o.valid):",
+        "with m.If(~self.o.valid | self.o.ready):",
+        "a refused payload is taken",
+        quick=True,
     ),
     Mutant(
         "queue.bounded",

@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 from precog_hw.pace.gap import GapUnit
+from precog_hw.pace.gap_serial import SerialGap
 from precog_hw.pace.layouts import DUE_BITS
 from precog_hw.pace.reciprocal import RateReciprocal
 from precog_hw.pace.rescale import Rescaler
@@ -66,26 +67,33 @@ def test_the_rest_of_a_gap(seed: int) -> None:
     run(dut, bench, cycles=COUNT * (dut.CYCLES + 2) + 10)
 
 
+def some_gap(rng: random.Random) -> tuple[dict[str, Any], int]:
+    """A packet, on time or late by anything, and when its queue pair is due again."""
+    mantissa, exponent = reciprocal(some_rate(rng))
+    size, t = rng.choice([1, 64, rng.randrange(1, 4352), 4351]), rng.getrandbits(40)
+    behind = gap(size, mantissa, exponent)
+    late = rng.choice([0, 1, behind, behind + 1, max(0, behind - 1), rng.getrandbits(55)])
+    job = {
+        "qp": rng.randrange(16),
+        "size": size,
+        "reciprocal": {"mantissa": mantissa, "exponent": exponent},
+        "ahead": -late % (1 << DUE_BITS),
+        "t": t,
+    }
+    return job, ((t << TICK_FRAC_BITS) + max(behind - late, 0)) % (1 << DUE_BITS)
+
+
 def test_gap(seed: int) -> None:
-    """One per cycle, on time and late by anything."""
+    """One per cycle."""
     rng, dut = random.Random(seed), GapUnit(16)
     wanted: list[tuple[int, int]] = []
 
     async def source(ctx: Any) -> None:
         for _ in range(8 * COUNT):
-            mantissa, exponent = reciprocal(some_rate(rng))
-            size, t = rng.choice([1, 64, rng.randrange(1, 4352), 4351]), rng.getrandbits(40)
-            behind = gap(size, mantissa, exponent)
-            late = rng.choice([0, 1, behind, behind + 1, max(0, behind - 1), rng.getrandbits(55)])
-            qp = rng.randrange(16)
-            job = {"mantissa": mantissa, "exponent": exponent}
-            ahead = -late % (1 << DUE_BITS)
-            ctx.set(
-                dut.i.payload, {"qp": qp, "size": size, "reciprocal": job, "ahead": ahead, "t": t}
-            )
+            job, due = some_gap(rng)
+            ctx.set(dut.i.payload, job)
             ctx.set(dut.i.valid, 1)
-            due = ((t << TICK_FRAC_BITS) + max(behind - late, 0)) % (1 << DUE_BITS)
-            wanted.append((qp, due))
+            wanted.append((job["qp"], due))
             await ctx.tick()
         ctx.set(dut.i.valid, 0)
 
@@ -99,3 +107,34 @@ def test_gap(seed: int) -> None:
         assert not ctx.get(dut.o.valid)
 
     run(dut, source, sink, cycles=8 * COUNT + 30)
+
+
+def test_gap_of_one_at_a_time(seed: int) -> None:
+    """The latency that the rate's exponent says; `o` stays until it is taken."""
+    rng, dut = random.Random(seed), SerialGap(16)
+
+    async def bench(ctx: Any) -> None:
+        for _ in range(COUNT):
+            job, due = some_gap(rng)
+            ctx.set(dut.i.payload, job)
+            ctx.set(dut.i.valid, 1)
+            assert not ctx.get(dut.busy)
+            await ctx.tick()
+            ctx.set(dut.i.valid, 0)
+            latency = 6 + job["reciprocal"]["exponent"]
+            for _ in range(latency - 1):
+                assert ctx.get(dut.busy)
+                assert not ctx.get(dut.o.valid)
+                await ctx.tick()
+            for _ in range(rng.choice([1, 3])):
+                assert not ctx.get(dut.busy)
+                assert ctx.get(dut.o.valid)
+                found = ctx.get(dut.o.payload)
+                assert (found.qp, found.due) == (job["qp"], due)
+                await ctx.tick()
+            ctx.set(dut.o.ready, 1)
+            await ctx.tick()
+            ctx.set(dut.o.ready, 0)
+            assert not ctx.get(dut.o.valid)
+
+    run(dut, bench, cycles=COUNT * 50 + 10)

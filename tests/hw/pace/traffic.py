@@ -32,9 +32,15 @@ class Words:
 
 
 class Bench:
-    """A pacer, its golden model, and what was offered to it and not taken yet."""
+    """A pacer, its golden model, and what was offered to it and not taken yet.
 
-    def __init__(self, block: StreamBlock, qps: int, seed: int, *, start: int = 0) -> None:
+    Events of chance are 2**`slow` times fewer, and their gaps as many times longer.
+    """
+
+    def __init__(
+        self, block: StreamBlock, qps: int, seed: int, *, start: int = 0, slow: int = 0
+    ) -> None:
+        self.slow = slow
         self.rng = random.Random(seed)
         self.block, self.qps = block, qps
         self.bits = (qps - 1).bit_length()
@@ -94,7 +100,7 @@ class Bench:
             if self.pending[_PORTS[kind]]:
                 continue
             for at in range(now, now + cycles):
-                if rng.random() < density[kind]:
+                if rng.random() < density[kind] / (1 << self.slow):
                     qp = rng.choice(busy)
                     self.offer(kind, at, qp, self._argument(kind, qp))
         density_rate = rng.choice([0.0, 0.005, 0.02])
@@ -107,6 +113,7 @@ class Bench:
         """Mostly one whose gaps are between tens and thousands of ticks."""
         rng = self.rng
         usual = rng.randrange(1 << 22, 1 << rng.randrange(23, 30))
+        usual >>= self.slow
         quick = rng.randrange(1 << 26, 1 << 28)  # its gap may end while it is made anew
         return rng.choice([usual, usual, quick, quick, rng.choice(_EDGES), rng.getrandbits(32)])
 

@@ -19,8 +19,8 @@ PACED = 1 << 7  # of the tag; queue and label stand in the time
 class WireBench(wiring.Component):
     """`Wire`, the route of each frame taken from its first beat; events one by one."""
 
-    def __init__(self, config: StoreConfig) -> None:
-        self._wire = Wire(config)
+    def __init__(self, config: StoreConfig, *, relaxed: bool = False) -> None:
+        self._wire = Wire(config, relaxed=relaxed)
         self._members = dict(self._wire.signature.members)
         del self._members["i_route"]
         super().__init__(self._members | {name: Out(1) for name in WIRE_EVENTS})

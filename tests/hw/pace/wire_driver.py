@@ -32,8 +32,9 @@ QUIET = 20_000  # cycles without a beat after which nothing more comes at the ra
 
 
 @cache
-def library(config: StoreConfig) -> Path:
-    return packet_library(WireBench(config), label=f"wire mode, {config.width} bits")
+def library(config: StoreConfig, relaxed: bool) -> Path:
+    label = f"wire mode, {config.width} bits{', relaxed' * relaxed}"
+    return packet_library(WireBench(config, relaxed=relaxed), label=label)
 
 
 def first_beats(run: Run) -> dict[int, np.ndarray]:
@@ -49,9 +50,9 @@ def first_beats(run: Run) -> dict[int, np.ndarray]:
 class Bench:
     """Wire mode and both golden models behind its logs."""
 
-    def __init__(self, config: StoreConfig, seed: int) -> None:
+    def __init__(self, config: StoreConfig, seed: int, *, relaxed: bool = False) -> None:
         self.config, self.rng = config, random.Random(seed)
-        self.block = PacketBlock(library(config))
+        self.block = PacketBlock(library(config, relaxed))
         self.store = StoreReplay(queues(config))
         self.pacer = Replay(config.qps, overhead=OVERHEAD, whole=True)
         self.step = config.width // 8

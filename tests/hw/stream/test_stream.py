@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""Register slice and queue: order, data, latency, throughput, and nothing else."""
+"""Register slice, held register and queue: order, data, latency, throughput, and nothing else."""
 
 import random
 from collections.abc import Callable
@@ -9,6 +9,7 @@ import pytest
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
+from precog_hw.stream.held import Held
 from precog_hw.stream.queue import Queue
 from precog_hw.stream.skid import SkidBuffer
 from precog_hw.stream.through import ThroughQueue
@@ -17,6 +18,7 @@ from .bench import chance, drive, receive
 
 DUTS: dict[str, Callable[[], wiring.Component]] = {
     "skid": lambda: SkidBuffer(13),
+    "held": lambda: Held(13),
     "queue1": lambda: Queue(13, 1),
     "queue4": lambda: Queue(13, 4),
     "block4": lambda: Queue(13, 4, block=True),
@@ -64,11 +66,11 @@ def test_order_and_data(name: str, full: float, free: float, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", DUTS)
-def test_latency_and_one_payload_a_cycle(name: str) -> None:
-    latency = {"block4": 2, "through4": 0}.get(name, 1)
+def test_latency_and_throughput(name: str) -> None:
+    latency, step = {"block4": (2, 1), "through4": (0, 1), "held": (1, 2)}.get(name, (1, 1))
     values = list(range(40))
     taken = exchange(DUTS[name](), values, lambda: True, lambda: True)
-    assert [cycle for cycle, _ in taken] == list(range(latency, latency + 40))
+    assert [cycle for cycle, _ in taken] == list(range(latency, latency + 40 * step, step))
 
 
 @pytest.mark.parametrize(
