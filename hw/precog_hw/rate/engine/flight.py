@@ -73,8 +73,9 @@ class Flight(wiring.Component):
     every event that it had has `lost` its result. Results of events that are not there are ignored.
 
     Latency: an event that ends is offered at most 3 cycles later, if no other is; what is known of
-    it a cycle after that; what is said of `asked` a cycle later. Throughput: one begins in every
-    other cycle, and one ends in two.
+    it a cycle after that, and with it if `NicConfig.relaxed` and few places need no registers;
+    what is said of `asked` a cycle later. Throughput: one begins in every other cycle, and one ends
+    in two.
 
     Parameters
     ----------
@@ -111,6 +112,10 @@ class Flight(wiring.Component):
         self._result = result_layout(config.qp_bits, ecc=config.guards_programs)
         self._cores = config.law_cores
         self._places = self._cores * PLACES
+        self._depth = 1 << (self._places - 1).bit_length()
+        # Few rows are LUTs: block RAMs would be as many, and far from what writes them.
+        self._few = self._depth <= _FEW
+        self._passes = config.relaxed and self._few
         super().__init__(
             {
                 "soon": In(1),
@@ -150,13 +155,14 @@ class Flight(wiring.Component):
             self.none.eq(Cat(state == _State.FREE for state in states).all()),
             self.running.eq(Cat(state == _State.RUNS for state in states)),
         ]
-        m.d.sync += [
+        passing = m.d.comb if self._passes else m.d.sync
+        passing += [
             self.of.eq(self._kept(m, "begun", self.begins, self.id, self.begin, turn)),
             self.said.eq(self._kept(m, "said", told, self.told.id, self.told, turn)),
             self.lost.eq(Array(lost)[turn]),
-            self.ended.eq(current & ~self.done_stb),
+            self.of.qp.eq(Array(self._occupied(m, states, starts))[turn]),
         ]
-        self._occupied(m, states, starts, turn)
+        m.d.sync += self.ended.eq(current & ~self.done_stb)
         late = Signal(self._places)
         # The core is reset a cycle after an event is late, once.
         m.d.sync += [
@@ -215,11 +221,12 @@ class Flight(wiring.Component):
         self, m: Module, name: str, stb: Signal, at: Signal, value: data.View, turn: Signal
     ) -> data.View:
         """A memory of something of each event, and that of the one whose turn it is."""
-        depth = 1 << (self._places - 1).bit_length()
-        # Few rows are LUTs: block RAMs would be as many, and far from what writes them.
-        attrs = _LUT_RAM if depth <= _FEW else BLOCK_RAM
-        m.submodules[name] = memory = Memory(shape=value.shape(), depth=depth, init=[], attrs=attrs)
-        write, read = memory.write_port(), memory.read_port()
+        attrs = _LUT_RAM if self._few else BLOCK_RAM
+        m.submodules[name] = memory = Memory(
+            shape=value.shape(), depth=self._depth, init=[], attrs=attrs
+        )
+        write = memory.write_port()
+        read = memory.read_port(domain="comb" if self._passes else "sync")
         m.d.comb += [
             write.en.eq(stb),
             write.addr.eq(at),
@@ -228,10 +235,8 @@ class Flight(wiring.Component):
         ]
         return read.data
 
-    def _occupied(
-        self, m: Module, states: list[Signal], starts: list[Signal], turn: Signal
-    ) -> None:
-        """Queue pairs and programs of the events in flight."""
+    def _occupied(self, m: Module, states: list[Signal], starts: list[Signal]) -> list[Signal]:
+        """Queue pairs of the events in flight; which of them and of programs there are."""
         clashes, owners, banks = [], [], 0
         for n, (state, start) in enumerate(zip(states, starts, strict=True)):
             qp = Signal.like(self.asked, name=f"qp{n}")
@@ -255,4 +260,4 @@ class Flight(wiring.Component):
             clashes_now.eq(Cat(clashes).any()),
             self.banks.eq(banks),
         ]
-        m.d.sync += self.of.qp.eq(Array(owners)[turn])
+        return owners
