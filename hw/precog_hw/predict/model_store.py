@@ -7,11 +7,12 @@ names, or that an inference still uses, cannot be begun: so a live model is neve
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory, ReadPort, WritePort
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.stream.delay import DelayLine
 from precog_spec.config import NicConfig
 
 from .image_checks import IMAGE_WORDS, LoadStatus, header_limits, image_outcome
@@ -338,9 +339,12 @@ class ModelStore(wiring.Component):
         ]
         delay = Delays(m)
         word_stb = delay(put_word, _BEGIN_CYCLES, reset=True)
-        word = delay(self.word, _BEGIN_CYCLES)
+        m.submodules.word = word = DelayLine(unsigned(32), _BEGIN_CYCLES)
         commit_stb = delay(put_commit, _BEGIN_CYCLES, reset=True)
-        commit_crc = delay(self.commit_crc, _BEGIN_CYCLES)
+        # Of a commit that comes while another one waits, none is wanted: it will be refused.
+        commit_crc = Signal(32, reset_less=True)
+        with m.If(put_commit & ~committing):
+            m.d.sync += commit_crc.eq(self.commit_crc)
         begin, commit = Signal(), Signal()
         # Busy also while a word or a commit waits: what it leads to is seen once busy is 0.
         waiting = Signal(range(_BEGIN_CYCLES + 2))
@@ -353,6 +357,7 @@ class ModelStore(wiring.Component):
         with m.Elif(commit_stb):
             m.d.sync += committing.eq(0)
         m.d.comb += [
+            word.i.eq(self.word),
             begin.eq(self.begin_stb & ~deciding & ~committing),
             commit.eq(commit_stb & loading & ~deciding),
             self.busy.eq(deciding | (waiting != 0)),
@@ -363,7 +368,7 @@ class ModelStore(wiring.Component):
             commit_stb=commit_stb,
             commit_crc=commit_crc,
             word_stb=word_stb,
-            word=word,
+            word=word.o,
             astray=astray,
         )
 
