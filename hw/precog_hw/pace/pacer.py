@@ -196,7 +196,7 @@ class Pacer(wiring.Component):
             m.submodules.charges = charges = Queue(due_layout(qps), _GAPS)
         m.submodules.wheel = wheel = TimingWheel(qps, self._slots, relaxed=self._relaxed)
         m.submodules.ready = ready = ReadyLists(qps)
-        m.submodules.rate_update = rate = RateUpdate(qps)
+        m.submodules.rate_update = rate = RateUpdate(qps, relaxed=self._relaxed)
         m.submodules.grants = grants = Queue(grant_layout(qps, whole=self._whole), GRANTS_AHEAD)
 
         wiring.connect(m, wiring.flipped(self.i_rate), rate.i)

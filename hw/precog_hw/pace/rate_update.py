@@ -29,10 +29,15 @@ class RateUpdate(wiring.Component):
     77 cycles later, 20 more if it gets shorter and the wheel has nothing to give back. Throughput:
     one at a time. Cost at 1024 queue pairs: 2 DP16KD and those of its parts.
 
+    With `relaxed` a rate counts after the cycles of its exponent more, and the pending gap ends
+    anew at most 105 cycles later.
+
     Parameters
     ----------
     qps : int
         Power of two.
+    relaxed : bool, optional
+        The smaller form; rates are in block RAM.
 
     Members
     -------
@@ -59,8 +64,8 @@ class RateUpdate(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, qps: int) -> None:
-        self._qps = qps
+    def __init__(self, qps: int, *, relaxed: bool = False) -> None:
+        self._qps, self._relaxed = qps, relaxed
         super().__init__(
             {
                 "i": In(stream.Signature(rate_layout(qps))),
@@ -78,9 +83,11 @@ class RateUpdate(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.reciprocal = reciprocal = RateReciprocal()
-        m.submodules.rescale = rescale = Rescaler()
-        m.submodules.rates = rates = plain_memory(Fmt.RATE.width, self._qps)
+        m.submodules.reciprocal = reciprocal = RateReciprocal(relaxed=self._relaxed)
+        m.submodules.rescale = rescale = Rescaler(relaxed=self._relaxed)
+        m.submodules.rates = rates = plain_memory(
+            Fmt.RATE.width, self._qps, block=self._relaxed
+        )
         write, read = rates.write_port(), rates.read_port()
         job = Signal.like(self.i.payload)
         t = Signal(Fmt.TIME.width)

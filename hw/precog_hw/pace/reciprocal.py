@@ -1,6 +1,6 @@
 """The reciprocal of a rate, one bit per cycle: it is needed once per rate update."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -20,6 +20,14 @@ class RateReciprocal(wiring.Component):
     Latency: 22 cycles from `stb` to `done`. Throughput: one per latency. Cost: a subtraction of
     33 bits, a shift by up to 31, 130 flip-flops.
 
+    With `relaxed` leading zeros are shifted out one by one: the exponent's cycles more, no shift by
+    up to 31.
+
+    Parameters
+    ----------
+    relaxed : bool, optional
+        The smaller form.
+
     Members
     -------
     stb : In(1)
@@ -38,6 +46,10 @@ class RateReciprocal(wiring.Component):
     done: Out(1)
     o: Out(RECIPROCAL)
 
+    def __init__(self, *, relaxed: bool = False) -> None:
+        self._relaxed = relaxed
+        super().__init__()
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         bits = len(self.rate)
@@ -48,23 +60,41 @@ class RateReciprocal(wiring.Component):
         steps = Signal(range(_STEPS + 1))
         begins = Signal()
         ends = Signal()
-        m.d.sync += [ends.eq(steps == 1), self.done.eq(ends), begins.eq(self.stb)]
-        with m.If(self.stb):
-            m.d.sync += zeros.eq(leading_zeros(self.rate))
+        m.d.sync += [ends.eq(steps == 1), self.done.eq(ends)]
+        if self._relaxed:
+            moves = Signal()
+            m.d.comb += begins.eq(moves & divisor[-1])
+            with m.If(self.stb):
+                m.d.sync += [divisor.eq(self.rate), zeros.eq(0), moves.eq(1)]
+            with m.Elif(begins):
+                m.d.sync += moves.eq(0)
+            with m.Elif(moves):
+                m.d.sync += [divisor.eq(divisor << 1), zeros.eq(zeros + 1)]
+        else:
+            m.d.sync += begins.eq(self.stb)
+            with m.If(self.stb):
+                m.d.sync += zeros.eq(leading_zeros(self.rate))
         # 2**49 / divisor: the first bits of the dividend are 2**31, which is at most the divisor.
         with m.If(begins):
+            if not self._relaxed:
+                m.d.sync += divisor.eq(self.rate << zeros)
             m.d.sync += [
-                divisor.eq(self.rate << zeros),
                 rest.eq(1 << (bits - 1)),
                 quotient.eq(0),
                 steps.eq(_STEPS),
             ]
         doubled = Signal(bits + 1)
         fits = Signal()
-        m.d.comb += [doubled.eq(rest << 1), fits.eq(doubled >= divisor)]
+        difference: Value = doubled - divisor
+        enough: Value = doubled >= divisor
+        if self._relaxed:  # one carry chain
+            kept = Signal(bits + 2, name="difference")
+            m.d.comb += kept.eq(difference)
+            difference, enough = kept, ~kept[-1]
+        m.d.comb += [doubled.eq(rest << 1), fits.eq(enough)]
         with m.If(steps != 0):
             m.d.sync += [
-                rest.eq(Mux(fits, doubled - divisor, doubled)),
+                rest.eq(Mux(fits, difference, doubled)),
                 quotient.eq(Cat(fits, quotient)),
                 steps.eq(steps - 1),
             ]

@@ -31,6 +31,13 @@ class Rescaler(wiring.Component):
     Latency: 56 cycles and a shift by up to 40, 8 and then 1 a cycle: at most 68 from `stb` to
     `done`. Throughput: one per latency. Cost: an adder of 49 bits, 200 flip-flops.
 
+    With `relaxed` the shift is the product's, of a factor of 0: 1 a cycle, at most 94 cycles.
+
+    Parameters
+    ----------
+    relaxed : bool, optional
+        The smaller form.
+
     Members
     -------
     stb : In(1)
@@ -48,7 +55,7 @@ class Rescaler(wiring.Component):
         It is less than `pending`.
     """
 
-    CYCLES = 68
+    CYCLES, RELAXED_CYCLES = 68, 94
 
     stb: In(1)
     pending: In(GAP_BITS)
@@ -57,6 +64,10 @@ class Rescaler(wiring.Component):
     done: Out(1)
     left: Out(GAP_BITS)
     sooner: Out(1)
+
+    def __init__(self, *, relaxed: bool = False) -> None:
+        self._relaxed = relaxed
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -102,17 +113,23 @@ class Rescaler(wiring.Component):
             with m.State("GAP"):
                 m.d.sync += multiplied
                 with m.If(steps == 0):
+                    if self._relaxed:
+                        m.d.sync += factor.eq(0)
                     m.next = "SHIFT"
             with m.State("SHIFT"):
-                with m.If(shift >= _COARSE):
+                if self._relaxed:
+                    right, fine = Cat(low[1:], total), m.If
+                else:
+                    with m.If(shift >= _COARSE):
+                        m.d.sync += [
+                            Cat(low, high).eq(Cat(low, high) >> _COARSE),
+                            rest.eq(rest | low[:_COARSE].any()),
+                            shift.eq(shift - _COARSE),
+                        ]
+                    right, fine = Cat(low, high) >> 1, m.Elif
+                with fine(shift != 0):
                     m.d.sync += [
-                        Cat(low, high).eq(Cat(low, high) >> _COARSE),
-                        rest.eq(rest | low[:_COARSE].any()),
-                        shift.eq(shift - _COARSE),
-                    ]
-                with m.Elif(shift != 0):
-                    m.d.sync += [
-                        Cat(low, high).eq(Cat(low, high) >> 1),
+                        Cat(low, high).eq(right),
                         rest.eq(rest | low[0]),
                         shift.eq(shift - 1),
                     ]
