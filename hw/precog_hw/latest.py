@@ -1,5 +1,7 @@
 """A coalescing queue: the latest word of each queue pair, in order of first arrival."""
 
+from functools import partial
+
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
@@ -33,6 +35,8 @@ class Latest(wiring.Component):
         A word; its first member is `qp`, of 1 bit or more.
     sliced : bool
         Words are in a `sliced_memory`.
+    block : bool
+        Words are in block RAM, however few there are.
 
     Members
     -------
@@ -61,8 +65,10 @@ class Latest(wiring.Component):
 
     o: stream.Interface
 
-    def __init__(self, layout: data.StructLayout, *, sliced: bool = False) -> None:
-        self._sliced = sliced
+    def __init__(
+        self, layout: data.StructLayout, *, sliced: bool = False, block: bool = False
+    ) -> None:
+        self._sliced, self._block = sliced, block
         self._bits = layout["qp"].width
         self._rest = layout.size - self._bits
         self._qps = 1 << self._bits
@@ -82,7 +88,8 @@ class Latest(wiring.Component):
         # Of two places one is the output, and the other is full until its word has moved there.
         depth = max(self._qps, 3)
         m.submodules.waiting = waiting = SyncFIFOBuffered(width=bits + 1, depth=depth)
-        memory = sliced_memory if self._sliced else plain_memory
+        plain = partial(plain_memory, block=self._block)
+        memory = sliced_memory if self._sliced else plain
         m.submodules.orders = orders = memory(unsigned(self._rest), self._qps)
         # A queue pair waits while its bits differ; each has one writer.
         m.submodules.told = told = RowMemory(1, self._qps)

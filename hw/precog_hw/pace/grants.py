@@ -75,7 +75,7 @@ class Grants(wiring.Component):
     queue pairs: `Pacer`, `Latest`, 2 DP16KD of connections, 3 of enabled ones.
 
     In wire mode a request is one packet, granted whole; `Pacer` with `whole`. `NicConfig.relaxed`
-    selects its form.
+    selects its form; a request and an acknowledgement at a time are looked up then.
 
     Parameters
     ----------
@@ -159,7 +159,9 @@ class Grants(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.pacer = pacer = self._pacer
-        m.submodules.latest = latest = Latest(order_layout(self._config.qps))
+        m.submodules.latest = latest = Latest(
+            order_layout(self._config.qps), block=self._config.relaxed
+        )
         wiring.connect(m, pacer.o_grant, wiring.flipped(self.o_grant))
         m.d.comb += [
             *(
@@ -179,8 +181,9 @@ class Grants(wiring.Component):
         at = _Orders(self._config, settled.all(), self.i_boost.payload.boost)
         self._enable(m, at, latest, enabled)
         self._tell(m, at, latest)
+        admit = self._admit_one if self._config.relaxed else self._admit
         refused = [
-            self._admit(m, enabled[n], name, at.closing, settled[n])
+            admit(m, enabled[n], name, at.closing, settled[n])
             for n, name in enumerate(("request", "ack"))
         ]
 
@@ -240,6 +243,35 @@ class Grants(wiring.Component):
         ]
         return stb[-1] & ~known.read_data
 
+    def _admit_one(
+        self,
+        m: Module,
+        known: RowMemory,
+        name: str,
+        closing: Signal,
+        settled: Value,
+    ) -> Value:
+        """As `_admit`; the next one is taken when the pacer has this one, or when it is refused."""
+        source, port = getattr(self, f"i_{name}"), getattr(self._pacer, f"i_{name}")
+        m.submodules[f"{name}_enabled"] = known
+        asked = Signal.like(source.payload, name=f"{name}_asked")
+        stb, valid = Signal(self.CHECK), Signal(name=f"{name}_valid")
+        m.d.sync += stb.eq(Cat(source.valid & source.ready, stb))
+        m.d.comb += [
+            settled.eq(~valid & (stb == 0)),
+            source.ready.eq(settled & ~closing),
+            known.read_row.eq(source.payload.qp),
+            port.valid.eq(valid),
+            port.payload.eq(asked),
+        ]
+        with m.If(source.ready):
+            m.d.sync += asked.eq(source.payload)
+        with m.If(stb[-1]):
+            m.d.sync += valid.eq(known.read_data)
+        with m.Elif(port.ready):
+            m.d.sync += valid.eq(0)
+        return stb[-1] & ~known.read_data
+
     def _enable(self, m: Module, at: _Orders, latest: Latest, enabled: list[RowMemory]) -> None:
         """Commands and decisions change rates, and commands enable queue pairs.
 
@@ -292,7 +324,9 @@ class Grants(wiring.Component):
     def _tell(self, m: Module, at: _Orders, latest: Latest) -> None:
         """Commands, connections and decisions become the pacer's events, one after the other."""
         pacer, connection = self._pacer, self.i_connection
-        m.submodules.connections = connections = plain_memory(CONFIG, self._config.qps)
+        m.submodules.connections = connections = plain_memory(
+            CONFIG, self._config.qps, block=self._config.relaxed
+        )
         write, read = connections.write_port(), connections.read_port()
         m.d.comb += [
             read.addr.eq(at.job.qp),

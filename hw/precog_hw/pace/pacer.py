@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.stream.held import Held
 from precog_hw.stream.queue import Queue
 from precog_hw.stream.skid import SkidBuffer
 from precog_spec.contract import PRIORITIES, Fmt
@@ -76,11 +77,11 @@ class Pacer(wiring.Component):
 
     With `relaxed` one event at a time takes effect, and the gap behind a grant is found before the
     next event is taken: rows and events need no copies, charges no queue, and no queue stands
-    ahead of pipeline and wheel. Each grant lets one of the others go first. Latency: 12 cycles from
-    a request to its grant, 28 until a rate counts. Throughput: one event in 4 cycles, a grant and
-    its charge in 15 and the rate's exponent more; a packet of each of 64 queue pairs in 42 cycles,
-    with a request and an acknowledgement, where a Gigabit line brings the shortest frame in 42 at
-    62.5 MHz.
+    ahead of pipeline and wheel. Each grant lets one of the others go first, and the next one waits
+    until it is taken. Latency: 12 cycles from a request to its grant, 28 and the rate's leading
+    zeros until a rate counts. Throughput: one event in 4 cycles, a grant and its charge in 15 and
+    the rate's exponent more; a packet of each of 64 queue pairs in 42 cycles, with a request and an
+    acknowledgement, where a Gigabit line brings the shortest frame in 42 at 62.5 MHz.
 
     The order among queue pairs that are due within the same 4 ticks is that in which they were
     filed, but a queue pair that went through level 1 may change places once with one that did not.
@@ -115,7 +116,8 @@ class Pacer(wiring.Component):
         A connection begins.
     o_grant : Out(stream.Signature(grant_layout(qps)))
     pause : In(8)
-        PFC: priorities that get no new grants; up to `GRANTS_AHEAD` may be on their way.
+        PFC: priorities that get no new grants; up to `GRANTS_AHEAD`, one if `relaxed`, may be on
+        their way.
     overhead : In(8)
         Bytes that every packet has on the wire beyond those that are granted; constant.
     now : In(40)
@@ -197,7 +199,9 @@ class Pacer(wiring.Component):
         m.submodules.wheel = wheel = TimingWheel(qps, self._slots, relaxed=self._relaxed)
         m.submodules.ready = ready = ReadyLists(qps)
         m.submodules.rate_update = rate = RateUpdate(qps, relaxed=self._relaxed)
-        m.submodules.grants = grants = Queue(grant_layout(qps, whole=self._whole), GRANTS_AHEAD)
+        grant = grant_layout(qps, whole=self._whole)
+        ahead_most = 1 if self._relaxed else GRANTS_AHEAD
+        m.submodules.grants = grants = Held(grant) if self._relaxed else Queue(grant, GRANTS_AHEAD)
 
         wiring.connect(m, wiring.flipped(self.i_rate), rate.i)
         wiring.connect(m, pipeline.o_gap, gap.i)
@@ -249,10 +253,10 @@ class Pacer(wiring.Component):
         ]
 
         # Grants that were chosen and not taken yet.
-        ahead = Signal(range(GRANTS_AHEAD + 1))
+        ahead = Signal(range(ahead_most + 1))
         refused = pipeline.commit.valid & (did.kind == EventKind.GRANT) & pipeline.refused
         left = (self.o_grant.valid & self.o_grant.ready) + refused
-        m.d.comb += ready.room.eq(ahead != GRANTS_AHEAD)
+        m.d.comb += ready.room.eq(ahead != ahead_most)
         m.d.sync += ahead.eq(ahead + ready.taken - left)
 
         self._arbitrate(m, pipeline, wheel, charges, ready, rate)
@@ -389,7 +393,7 @@ class Pacer(wiring.Component):
 
     def _expiry(self, m: Module, pipeline: StatePipeline) -> stream.Interface:
         """Windows that may have been shut for too long."""
-        m.submodules.expiry = expiry = WindowExpiry(self._qps)
+        m.submodules.expiry = expiry = WindowExpiry(self._qps, relaxed=self._relaxed)
         m.d.comb += [
             expiry.now.eq(self.now),
             expiry.period.eq(self.expiry),

@@ -282,7 +282,7 @@ class StatePipeline(wiring.Component):
         """Cycle 3, or 2 of the relaxed form."""
         c = Signal(COMPARED, name="compared")
 
-        def below(flight: Signal) -> Signal:
+        def below(flight: Value) -> Value:
             """The window is above what is in flight."""
             wide = Signal(len(flight) + _MTUS - 1)
             with m.Switch(row.mtu):
@@ -299,6 +299,10 @@ class StatePipeline(wiring.Component):
         rouses = [EventKind.REQUEST, EventKind.ACK, EventKind.WINDOW]
         if self._whole:
             rouses.append(EventKind.EXPIRE)
+        if self._relaxed:  # one comparison
+            fits = below(Mux(takes, d.rest, d.flight))
+        else:
+            fits = Mux(takes, below(d.rest), below(d.flight))
         retimes = (e.kind == EventKind.RETIME) & row.changed
         m.d.sync += [
             c.rates.eq((e.kind == EventKind.RATE) & (row.state != State.SENDING)),
@@ -310,7 +314,7 @@ class StatePipeline(wiring.Component):
             c.due.eq(d.ahead[-1] | (d.ahead == 0)),
             c.faster.eq(e.argument[: RECIPROCAL.size] < row.reciprocal.as_value()),
             c.acknowledges.eq(takes),
-            c.open.eq((d.window == 0) | passes | Mux(takes, below(d.rest), below(d.flight))),
+            c.open.eq((d.window == 0) | passes | fits),
         ]
         m.d[self._on] += [
             c.backlog.eq(Mux(d.backlog[-1], (1 << BACKLOG_BITS) - 1, d.backlog)),

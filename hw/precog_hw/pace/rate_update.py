@@ -85,9 +85,7 @@ class RateUpdate(wiring.Component):
         m = Module()
         m.submodules.reciprocal = reciprocal = RateReciprocal(relaxed=self._relaxed)
         m.submodules.rescale = rescale = Rescaler(relaxed=self._relaxed)
-        m.submodules.rates = rates = plain_memory(
-            Fmt.RATE.width, self._qps, block=self._relaxed
-        )
+        m.submodules.rates = rates = plain_memory(Fmt.RATE.width, self._qps, block=self._relaxed)
         write, read = rates.write_port(), rates.read_port()
         job = Signal.like(self.i.payload)
         t = Signal(Fmt.TIME.width)

@@ -169,7 +169,7 @@ MUTANTS = (
     Mutant(
         "pace.expiry",
         _EXPIRY,
-        """                    m.d.sync += began.eq(self.now)
+        """                    m.d.sync += walks
                     m.next = "WALK"
 """,
         """                    m.next = "WALK"
