@@ -24,6 +24,7 @@ from .layouts import (
     grant_layout,
 )
 from .ready import ready_layout
+from .row_lanes import NewRow, RowLanes
 from .whole import compare, decide, differences, waits_of
 
 __all__ = ["OVERHEAD_BITS", "StatePipeline"]
@@ -36,7 +37,7 @@ class _Decision:
     """An event in cycle 4: its row as it was and will be, what was compared, and what follows."""
 
     def __init__(
-        self, e: data.View, row: data.View, c: data.View, new: data.View, sends: Value
+        self, e: data.View, row: data.View, c: data.View, new: NewRow, sends: Value
     ) -> None:
         self.e, self.row, self.c, self.new = e, row, c, new
         self.sends = sends  # the queue pair has something that it may send
@@ -167,9 +168,8 @@ class StatePipeline(wiring.Component):
     def _one_at_a_time(self, m: Module) -> None:
         """The event and its row stay until the next event."""
         e, at, d = Signal(self._event, name="e"), Signal(4), Signal(DIFFERENCES, name="differences")
-        m.submodules.rows = rows = plain_memory(ROW, self._qps, block=True)
-        write, read = rows.write_port(), rows.read_port()
-        new, row, valid = Signal(ROW, name="new"), read.data, at[-1]
+        new, valid = RowLanes(m, self._qps), at[-1]
+        row = new.old
         # A GRANT raises `held` a cycle later.
         m.d.comb += self.i.ready.eq(
             ~(at[:-1].any() | self.held | self.wipes | (valid & (e.kind == EventKind.GRANT)))
@@ -177,20 +177,17 @@ class StatePipeline(wiring.Component):
         m.d.sync += at.eq(Cat(self.i.valid & self.i.ready, at))
         with m.If(self.i.ready):
             m.d.sync += e.eq(self.i.payload)
-        m.d.comb += [
-            read.addr.eq(e.qp),
-            read.en.eq(at[0]),
-            write.addr.eq(e.qp),
-            write.data.eq(new),
-            write.en.eq(valid | self.wipes),
-        ]
         with m.If(at[0]):
             m.d.sync += d.t.eq(self.now)
-        self._differences(m, e, row, d, d.t)
-        self._decide(m, valid, e, row, self._compare(m, e, row, d), new)
+        due = self._differences(m, e, row, d, d.t)
+        c = self._compare(m, e, row, d)
+        self._decide(m, valid, e, row, c, new, due)
+        qp = Mux(self.wipes, self.wiped, e.qp)
+        new.access(m, qp, reads=at[0], writes=valid, wipes=self.wipes)
+        # The event is zeros: so is what it would write.
         with m.If(self.wipes):
-            m.d.comb += [new.eq(0), write.addr.eq(self.wiped)]
-        self._commit(m, valid, e, new)
+            m.d.sync += [d.window.eq(0), c.rouses.eq(0)]
+        self._commit(m, valid, e, new.row)
 
     def _many(self, m: Module) -> None:
         """An event in each cycle."""
@@ -234,7 +231,7 @@ class StatePipeline(wiring.Component):
         m.d.sync += differences.t.eq(self.now)
         self._differences(m, e[2], row[2], differences, self.now)
         compared = self._compare(m, e[3], row[3], differences)
-        self._decide(m, valid[4], e[4], row[4], compared, row[5])
+        self._decide(m, valid[4], e[4], row[4], compared, NewRow(row[5]), None)
         with m.If(self.wipes):
             m.d.sync += [row[5].eq(0), e[5].qp.eq(self.wiped)]
         self._commit(m, valid[5], e[5], row[5])
@@ -250,13 +247,16 @@ class StatePipeline(wiring.Component):
 
     def _differences(
         self, m: Module, e: data.View, row: data.View, d: data.View, now: Value
-    ) -> None:
-        """Cycle 2, or 1 of the relaxed form."""
+    ) -> Value:
+        """Cycle 2, or 1 of the relaxed form; the due time."""
         argument = e.argument
         asked = Mux(e.kind == EventKind.REQUEST, argument[:BACKLOG_BITS], 0)
         new_window = argument[: Fmt.WINDOW.width]
         rounded = (new_window >> MTU_LOG2_MIN) + new_window[:MTU_LOG2_MIN].any()
-        due = Mux(e.kind == EventKind.CHARGE, argument[:DUE_BITS], row.due)
+        dated: Value = e.kind == EventKind.CHARGE
+        if self._relaxed:  # one choice for `o_file`, too
+            dated |= e.kind == EventKind.RETIME
+        due = Mux(dated, argument[:DUE_BITS], row.due)
         ticks = due[TICK_FRAC_BITS:] - now
         psn = argument[: len(row.next)]
         m.d.sync += [
@@ -270,13 +270,14 @@ class StatePipeline(wiring.Component):
         ]
         if self._whole:
             differences(m, e, row, d)
-            return
+            return due
         with m.Switch(row.mtu):
             for n in range(_MTUS):
                 most = 1 << (MTU_LOG2_MIN + n)
                 with m.Case(n) if n < _MTUS - 1 else m.Default():
                     fits = ~row.backlog[MTU_LOG2_MIN + n :].any()
                     m.d.sync += d.size.eq(Mux(fits, row.backlog, most))
+        return due
 
     def _compare(self, m: Module, e: data.View, row: data.View, d: data.View) -> data.View:
         """Cycle 3, or 2 of the relaxed form."""
@@ -323,7 +324,14 @@ class StatePipeline(wiring.Component):
         return c
 
     def _decide(
-        self, m: Module, valid: Signal, e: data.View, row: data.View, c: data.View, new: data.View
+        self,
+        m: Module,
+        valid: Signal,
+        e: data.View,
+        row: data.View,
+        c: data.View,
+        new: NewRow,
+        due: Value | None,
     ) -> None:
         """Cycle 4, or 3 of the relaxed form."""
         sends: Value = c.some & c.open
@@ -331,70 +339,71 @@ class StatePipeline(wiring.Component):
             sends |= c.answer
         v = _Decision(e, row, c, new, sends)
         self._change(m, v)
-        answers = decide(m, e, row, c, new, self._on) if self._whole else Const(0)
+        answers = decide(m, e, row, c, new) if self._whole else Const(0)
         m.d.comb += v.wake.eq(c.rouses & v.sends)
         # Which kind of event it is was found a cycle before: the due time decides the clock.
         with m.If(c.redates):
-            m.d[self._on] += new.due.eq(e.argument[:DUE_BITS])
+            new.put(m, due=e.argument[:DUE_BITS])
         with m.Elif(v.wake | (c.rates & c.due & c.faster)):  # late at the old rate is worth less
-            m.d[self._on] += new.due.eq(c.t << TICK_FRAC_BITS)
+            new.put(m, due=c.t << TICK_FRAC_BITS)
         with m.If(v.pushes | v.wake):
-            m.d[self._on] += [new.state.eq(State.READY), new.changed.eq(0)]
-        self._tell(m, valid, v, answers)
+            new.put(m, state=State.READY, changed=0)
+        self._tell(m, valid, v, answers, due)
         if self._whole:
-            self._tell_of_windows(m, waits_of(row), waits_of(new))
+            self._tell_of_windows(m, waits_of(row), waits_of(new.row))
 
     def _change(self, m: Module, v: _Decision) -> None:
         """What each kind of event changes in the row, and what it leads to."""
         e, row, c, new = v.e, v.row, v.c, v.new
         config = data.View(CONFIG, e.argument[: CONFIG.size])
-        m.d[self._on] += new.eq(row)
+        new.begin(m, row, e, c)
         with m.Switch(e.kind):
             with m.Case(EventKind.REQUEST):
-                m.d[self._on] += new.backlog.eq(c.backlog)
+                new.put(m, backlog=c.backlog)
             with m.Case(EventKind.ACK), m.If(c.acknowledges):
-                m.d[self._on] += new.una.eq(e.argument[: len(row.una)])
+                new.put(m, una=e.argument[: len(row.una)])
             with m.Case(EventKind.WINDOW):
-                m.d[self._on] += new.window.eq(c.window)
+                new.put(m, window=c.window)
             with m.Case(EventKind.CONFIG):
                 with m.If(config.raises):
-                    m.d[self._on] += new.boost.eq(config.boost)
+                    new.put(m, boost=config.boost)
                 with m.Else():
-                    m.d[self._on] += [
-                        new.priority.eq(config.priority),
-                        new.mtu.eq(config.mtu),
-                        new.next.eq(config.psn),
-                        new.una.eq(config.psn),
-                        new.backlog.eq(0),
-                    ]
+                    new.put(
+                        m,
+                        priority=config.priority,
+                        mtu=config.mtu,
+                        next=config.psn,
+                        una=config.psn,
+                        backlog=0,
+                    )
             with m.Case(EventKind.RATE):
                 m.d.comb += [
                     v.refuses.eq(row.state == State.SENDING),
                     v.changes.eq((row.state == State.WAITING) & ~c.due),
                 ]
                 with m.If(~v.refuses):
-                    m.d[self._on] += new.changed.eq(v.changes)
-                    m.d[self._on] += new.reciprocal.eq(
-                        data.View(RECIPROCAL, e.argument[: RECIPROCAL.size])
-                    )
+                    new.put(m, changed=v.changes)
+                    new.put(m, reciprocal=data.View(RECIPROCAL, e.argument[: RECIPROCAL.size]))
             with m.Case(EventKind.RETIME), m.If(row.changed):
                 m.d.comb += v.files.eq(e.argument[DUE_BITS])
-                m.d[self._on] += new.changed.eq(0)
+                new.put(m, changed=0)
             with m.Case(EventKind.FIRE):
                 m.d.comb += [v.files.eq(~c.due), v.pushes.eq(c.due & v.sends)]
                 with m.If(c.due):
-                    m.d[self._on] += [new.changed.eq(0), new.state.eq(State.PARKED)]
+                    new.put(m, changed=0, state=State.PARKED)
             with m.Case(EventKind.GRANT):
                 m.d.comb += [v.grants.eq(v.sends), v.refuses.eq(~v.sends)]
-                m.d[self._on] += new.state.eq(Mux(v.sends, State.SENDING, State.PARKED))
+                new.put(m, state=Mux(v.sends, State.SENDING, State.PARKED))
                 if not self._whole:
                     with m.If(v.sends):
-                        m.d[self._on] += [new.backlog.eq(c.left), new.next.eq(row.next + 1)]
+                        new.put(m, backlog=c.left, next=row.next + 1)
             with m.Case(EventKind.CHARGE):
                 m.d.comb += [v.pushes.eq(c.due & v.sends), v.files.eq(~(c.due & v.sends))]
-                m.d[self._on] += new.state.eq(State.WAITING)
+                new.put(m, state=State.WAITING)
 
-    def _tell(self, m: Module, valid: Signal, v: _Decision, answers: Value) -> None:
+    def _tell(
+        self, m: Module, valid: Signal, v: _Decision, answers: Value, due: Value | None
+    ) -> None:
         """Consequences go to the lists, the wheel, the gap's arithmetic and the grant."""
         e, row, c = v.e, v.row, v.c
         size: Value = c.size
@@ -402,7 +411,9 @@ class StatePipeline(wiring.Component):
             size = Mux(answers, waits_of(row).answer, waits_of(row).request)
             m.d[self._on] += self.o_grant.payload.answers.eq(answers)
         level = row.priority + row.boost
-        replaces = (e.kind == EventKind.CHARGE) | (e.kind == EventKind.RETIME)
+        if due is None:
+            replaces = (e.kind == EventKind.CHARGE) | (e.kind == EventKind.RETIME)
+            due = Mux(replaces, e.argument[:DUE_BITS], row.due)
         m.d[self._on] += [
             self.o_push.valid.eq(valid & (v.pushes | v.wake)),
             self.o_push.payload.qp.eq(e.qp),
@@ -410,7 +421,7 @@ class StatePipeline(wiring.Component):
             self.o_file.valid.eq(valid & v.files),
             self.o_file.payload.qp.eq(e.qp),
             self.o_file.payload.cut.eq(e.kind == EventKind.RETIME),
-            self.o_file.payload.due.eq(Mux(replaces, e.argument[:DUE_BITS], row.due)),
+            self.o_file.payload.due.eq(due),
             self.o_grant.valid.eq(valid & v.grants),
             self.o_grant.payload.qp.eq(e.qp),
             self.o_grant.payload.size.eq(size),

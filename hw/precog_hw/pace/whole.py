@@ -14,6 +14,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from .layouts import CONFIG, WAITS, WHOLE_REQUEST, EventKind
+from .row_lanes import NewRow
 
 __all__ = ["compare", "decide", "differences", "waits_of"]
 
@@ -68,11 +69,8 @@ def compare(
     return takes, d.free | behind | ((e.kind == EventKind.EXPIRE) & waits.stale)
 
 
-def decide(m: Module, e: data.View, row: data.View, c: data.View, new: data.View, on: str) -> Value:
-    """Cycle 4: the row's `WAITS`, `next` and `una`; whether a GRANT is of an answer.
-
-    `on` is the domain of the row.
-    """
+def decide(m: Module, e: data.View, row: data.View, c: data.View, new: NewRow) -> Value:
+    """Cycle 4: the row's `WAITS`, `next` and `una`; whether a GRANT is of an answer."""
     asked = data.View(WHOLE_REQUEST, e.argument[: WHOLE_REQUEST.size])
     waits, before, after = waits_of(row), waits_of(c), Signal(WAITS, name="waits")
     answers, shut = Signal(name="answers"), Signal(name="shut")
@@ -89,11 +87,11 @@ def decide(m: Module, e: data.View, row: data.View, c: data.View, new: data.View
     with m.Elif(grants & c.some & c.open):
         m.d.comb += [after.request.eq(0), after.turn.eq(1)]
     forgets = (e.kind == EventKind.CONFIG) & ~data.View(CONFIG, e.argument[: CONFIG.size]).raises
-    m.d[on] += new.backlog.eq(Mux(forgets, 0, after))
+    new.put(m, backlog=Mux(forgets, 0, after))
     with m.If((e.kind == EventKind.REQUEST) & ~asked.answers & asked.counts):
-        m.d[on] += new.next.eq(asked.psn)
+        new.put(m, next=asked.psn)
         with m.If(~waits.known):
-            m.d[on] += new.una.eq(asked.psn)
+            new.put(m, una=asked.psn)
     with m.If(expires & waits.stale):
-        m.d[on] += new.una.eq(row.next)
+        new.put(m, una=row.next)
     return answers

@@ -155,8 +155,8 @@ MUTANTS = (
     Mutant(
         "pace.whole-any",
         _WHOLE,
-        "m.d[on] += new.una.eq(row.next)",
-        "m.d[on] += new.una.eq(row.una)",
+        "new.put(m, una=row.next)",
+        "new.put(m, una=row.una)",
         "an expired window opens for one cycle only",
     ),
     Mutant(
@@ -197,8 +197,8 @@ MUTANTS = (
     Mutant(
         "pace.whole",
         _WHOLE,
-        "m.d[on] += new.una.eq(asked.psn)",
-        "m.d[on] += new.una.eq(row.una)",
+        "new.put(m, una=asked.psn)",
+        "new.put(m, una=row.una)",
         "PSNs never begin",
         quick=True,
     ),
