@@ -23,7 +23,7 @@ class SerialGap(wiring.Component):
         size x mantissa ─► + size ─► shift register ─► round, ─► - lateness ─► + t ─► o
                                         exponent times  saturate   at least 0
 
-    Latency: 6 cycles and as many as the rate's exponent (at most 32): 12 at 2 bytes per tick.
+    Latency: 7 cycles and as many as the rate's exponent (at most 32): 13 at 2 bytes per tick.
     Throughput: one per latency. Cost: 1 multiplier, three adders of up to 57 bits.
 
     Parameters
@@ -68,14 +68,9 @@ class SerialGap(wiring.Component):
         steps = Signal.like(job.reciprocal.exponent)
         rounded, saturated = Signal(GAP_BITS + 1), Signal(GAP_BITS)
         behind = Signal(DUE_BITS + 1)
-        # A negative `ahead` is 2**56 too large: with it, only a carry means that something is left.
-        left = Mux((job.ahead != 0) & ~behind[-1], 0, behind[:DUE_BITS])
-        ticks = left[TICK_FRAC_BITS:] + job.t
+        ticks = behind[TICK_FRAC_BITS:DUE_BITS] + job.t
         m.d.comb += saturated.eq(Mux(beyond | rounded[-1], (1 << GAP_BITS) - 1, rounded[:GAP_BITS]))
-        m.d.sync += [
-            rounded.eq(value[GAP_DROP:] + value[:GAP_DROP].any()),
-            behind.eq(saturated + job.ahead),
-        ]
+        m.d.sync += rounded.eq(value[GAP_DROP:] + value[:GAP_DROP].any())
         with m.If(self.o.ready):
             m.d.sync += self.o.valid.eq(0)
         with m.FSM(name="gap") as gap:
@@ -100,12 +95,19 @@ class SerialGap(wiring.Component):
                         steps.eq(steps - 1),
                     ]
             with m.State("BEHIND"):
+                m.d.sync += behind.eq(saturated + job.ahead)
+                m.next = "LEFT"
+            # A negative `ahead` is 2**56 too large: with it, only a carry means that something is
+            # left.
+            with m.State("LEFT"):
+                with m.If(job.ahead[-1] & ~behind[-1]):
+                    m.d.sync += behind.eq(0)
                 m.next = "DUE"
             with m.State("DUE"):
                 m.d.sync += [
                     self.o.valid.eq(1),
                     self.o.payload.qp.eq(job.qp),
-                    self.o.payload.due.eq(Cat(left[:TICK_FRAC_BITS], ticks[: Fmt.TIME.width])),
+                    self.o.payload.due.eq(Cat(behind[:TICK_FRAC_BITS], ticks[: Fmt.TIME.width])),
                 ]
                 m.next = "IDLE"
         m.d.comb += self.busy.eq(~gap.ongoing("IDLE"))

@@ -79,7 +79,7 @@ class Pacer(wiring.Component):
     next event is taken: rows and events need no copies, charges no queue, and no queue stands
     ahead of pipeline and wheel. Each grant lets one of the others go first, and the next one waits
     until it is taken. Latency: 12 cycles from a request to its grant, 28 and the rate's leading
-    zeros until a rate counts. Throughput: one event in 4 cycles, a grant and its charge in 15 and
+    zeros until a rate counts. Throughput: one event in 4 cycles, a grant and its charge in 16 and
     the rate's exponent more; a packet of each of 64 queue pairs in 42 cycles, with a request and an
     acknowledgement, where a Gigabit line brings the shortest frame in 42 at 62.5 MHz.
 

@@ -1,5 +1,7 @@
 """A new rate: its reciprocal, and the pending gap at the new rate."""
 
+from contextlib import nullcontext
+
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -87,7 +89,8 @@ class RateUpdate(wiring.Component):
         m.submodules.rescale = rescale = Rescaler(relaxed=self._relaxed)
         m.submodules.rates = rates = plain_memory(Fmt.RATE.width, self._qps, block=self._relaxed)
         write, read = rates.write_port(), rates.read_port()
-        job = Signal.like(self.i.payload)
+        # What a row of zeros stands for, but for 2**-32.
+        job = Signal.like(self.i.payload, init={"rate": Fmt.RATE.max} if self._relaxed else None)
         t = Signal(Fmt.TIME.width)
         m.d.comb += [
             reciprocal.rate.eq(job.rate),
@@ -98,8 +101,9 @@ class RateUpdate(wiring.Component):
             self.o.payload.qp.eq(job.qp),
         ]
         with m.If(self.wipes):
-            # What a row of zeros stands for, but for 2**-32.
-            m.d.comb += [write.en.eq(1), write.addr.eq(self.wiped), write.data.eq(Fmt.RATE.max)]
+            m.d.comb += [write.en.eq(1), write.addr.eq(self.wiped)]
+            if not self._relaxed:
+                m.d.comb += write.data.eq(Fmt.RATE.max)
         due = Signal(DUE_BITS)
         ticks = rescale.left[TICK_FRAC_BITS:] + t
         m.d.sync += due.eq(Cat(rescale.left[:TICK_FRAC_BITS], ticks[: Fmt.TIME.width]))
@@ -110,9 +114,10 @@ class RateUpdate(wiring.Component):
         with m.FSM(name="update"):
             with m.State("IDLE"):
                 m.d.comb += self.i.ready.eq(~self.wipes)
-                m.d.sync += [job.eq(self.i.payload), begin.eq(self.i.valid & ~self.wipes)]
-                with m.If(self.i.payload.rate == 0):
-                    m.d.sync += job.rate.eq(1)
+                with m.If(~self.wipes) if self._relaxed else nullcontext():
+                    m.d.sync += [job.eq(self.i.payload), begin.eq(self.i.valid & ~self.wipes)]
+                    with m.If(self.i.payload.rate == 0):
+                        m.d.sync += job.rate.eq(1)
                 with m.If(self.i.valid & ~self.wipes):
                     m.next = "RECIPROCAL"
             with m.State("RECIPROCAL"):

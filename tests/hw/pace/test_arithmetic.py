@@ -127,7 +127,7 @@ def test_gap_of_one_at_a_time(seed: int) -> None:
             assert not ctx.get(dut.busy)
             await ctx.tick()
             ctx.set(dut.i.valid, 0)
-            latency = 6 + job["reciprocal"]["exponent"]
+            latency = 7 + job["reciprocal"]["exponent"]
             for _ in range(latency - 1):
                 assert ctx.get(dut.busy)
                 assert not ctx.get(dut.o.valid)
