@@ -5,9 +5,7 @@ from collections.abc import Mapping
 from amaranth.hdl import Cat, Const, Signal, Value, ValueLike
 
 from precog_hw.activity import UNITS, hold
-from precog_hw.csr.block_counters import BlockCounters
 from precog_hw.csr.counter_table import EventCounters
-from precog_spec.registers.counters import COUNTERS
 
 from .parts import Parts
 
@@ -31,8 +29,10 @@ def wakes(
         caused |= found.corrected | found.uncorrectable | found.injected | found.refused
     # These options add free-running registers at the top level.
     others = Const(parts.now is not None or bool(parts.config.forecast))
-    # Counters in block RAM have their turns; with packets or ports there would be other tables.
-    shows = BlockCounters.latency_of(len(COUNTERS)) if parts.config.relaxed else 4
+    shows, block = 4, parts.tables.block
+    if block is not None:  # its counters, of all parts, have their turns
+        counted |= block.counts
+        shows = block.latency
     busy = host | parts.window.busy | resetting | core.activity.store
     m.d.comb += [
         awake.eq(hold(m, "host", busy, 16)),

@@ -109,6 +109,8 @@ class BlockCounters(Elaboratable):
         Strobe: all counters and the snapshot are 0, and what is under way is not counted.
     busy : Signal(1)
         The snapshot is not complete; also high after a reset or a clear until it is.
+    counts : Signal(1)
+        An event or a class has come.
     """
 
     COUNT_CYCLES = ASKED_APART  # a turn is as long as `_round` says for one distance of both
@@ -116,6 +118,7 @@ class BlockCounters(Elaboratable):
     def __init__(self) -> None:
         self.asked, self.snapshot = Signal(name="asked"), Signal(name="snapshot")
         self.clear, self.busy = Signal(name="clear"), Signal(name="busy")
+        self.counts = Signal(name="counts")
         self._events: list[EventTable] = []
         self._classes: list[ClassTable] = []
 
@@ -147,10 +150,10 @@ class BlockCounters(Elaboratable):
         self._classes.append(ClassTable(name, count))
         return self._classes[-1]
 
-    @staticmethod
-    def latency_of(*counts: int) -> int:
-        """Cycles until an event is in its row, at most, with tables of this many events each."""
-        return _QUEUED + _round(max(sum(counts), _FLIGHT + 1), _MOST_CLASS_TABLES) + _FLIGHT
+    @property
+    def latency(self) -> int:
+        """Cycles until an event is in its row, at most, with the tables made until now."""
+        return _QUEUED + _round(self._places()[1], len(self._classes)) + _FLIGHT
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -272,9 +275,10 @@ class BlockCounters(Elaboratable):
             *(given[t.name].eq(t.events) for t in self._events),
             *(given[t.name].stb.eq(t.stb) for t in self._classes),
             *(given[t.name].of.eq(t.of) for t in self._classes),
-            queue.i.valid.eq(
+            self.counts.eq(
                 Cat(*(t.events for t in self._events), *(t.stb for t in self._classes)).any()
             ),
+            queue.i.valid.eq(self.counts),
         ]
         m.d.sync += Assert(queue.i.ready | ~queue.i.valid, "an event finds no room")
         waits: list[Value] = [stops & payload.later]

@@ -29,6 +29,8 @@ class CounterTables:
 
     Attributes
     ----------
+    block : BlockCounters or None
+        If `relaxed`.
     snapshot : Signal(1)
         Strobe: all counters are kept.
     busy : Signal(1)
@@ -40,16 +42,16 @@ class CounterTables:
         self.snapshot = Signal(name="snapshot")
         self.busy = Signal(name="snapshot_busy")
         self._busy: list[Value] = []
-        self._block = BlockCounters() if relaxed else None
-        if self._block is not None:
-            m.submodules.counters = self._block
-            m.d.comb += self._block.asked.eq(bank.bus.stb)
-            self._keep(self._block)
+        self.block = BlockCounters() if relaxed else None
+        if self.block is not None:
+            m.submodules.counters = self.block
+            m.d.comb += self.block.asked.eq(bank.bus.stb)
+            self._keep(self.block)
 
     def events(self, name: str, block: str, table: str, count: int) -> EventCounters:
         """One counter for each of `count` events; `block`, `table` as `show`."""
-        if self._block is not None:
-            counters = self._block.events(name, count)
+        if self.block is not None:
+            counters = self.block.events(name, count)
             self._connect(block, table, counters)
             return counters
         self._m.submodules[name] = own = Counters(count)
@@ -58,8 +60,8 @@ class CounterTables:
 
     def classes(self, name: str, block: str, table: str, count: int) -> ClassCounters | ClassTable:
         """One counter for each of `count` classes; `block`, `table` as `show`."""
-        if self._block is not None:
-            counters = self._block.classes(name, count)
+        if self.block is not None:
+            counters = self.block.classes(name, count)
             self._connect(block, table, counters)
             return counters
         self._m.submodules[name] = own = ClassCounters(count)

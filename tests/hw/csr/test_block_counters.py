@@ -129,7 +129,7 @@ def test_it_is_over_soon(seed: int) -> None:
         assert await counting.over() <= 2 * (rows * 5 // 4 + 4)  # swept, then copied
         for _ in range(4):
             await counting.step(snapshot=True)
-            assert rows < await counting.over() <= dut.latency_of(17, 9) + rows * 5 // 4 + 4
+            assert rows < await counting.over() <= dut.latency + rows * 5 // 4 + 4
 
     run(dut, bench, cycles=2000)
 
