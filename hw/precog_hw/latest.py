@@ -2,14 +2,18 @@
 
 from functools import partial
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.rows import RowMemory, plain_memory, sliced_memory
+from precog_hw.rows import FEW, RowMemory, few_rows, plain_memory, sliced_memory
+from precog_hw.sliced import SlicedMemory
 
 __all__ = ["Latest"]
+
+_WIDE = 36  # bits of a word for which a block RAM is smaller than LUT RAM
 
 
 class Latest(wiring.Component):
@@ -29,6 +33,10 @@ class Latest(wiring.Component):
     cycles in which no word may come. Cost at 1024 queue pairs: 1 DP16KD for 18 bits of a word, 1 of
     the queue, 2 of which queue pairs wait, three registers of a word.
 
+    `relaxed`, whether one of up to 16 queue pairs waits is in LUT RAM and known at once. Latency: 4
+    cycles, `merged` in that of the word. Cost: memory of the words, wide ones in block RAM, and the
+    queue.
+
     Parameters
     ----------
     layout : data.StructLayout
@@ -37,6 +45,8 @@ class Latest(wiring.Component):
         Words are in a `sliced_memory`.
     block : bool
         Words are in block RAM, however few there are.
+    relaxed : bool
+        For clocks up to some 70 MHz on ECP5.
 
     Members
     -------
@@ -66,12 +76,18 @@ class Latest(wiring.Component):
     o: stream.Interface
 
     def __init__(
-        self, layout: data.StructLayout, *, sliced: bool = False, block: bool = False
+        self,
+        layout: data.StructLayout,
+        *,
+        sliced: bool = False,
+        block: bool = False,
+        relaxed: bool = False,
     ) -> None:
         self._sliced, self._block = sliced, block
         self._bits = layout["qp"].width
         self._rest = layout.size - self._bits
         self._qps = 1 << self._bits
+        self._few = relaxed and self._qps <= FEW
         super().__init__(
             {
                 "i_stb": In(1),
@@ -84,6 +100,9 @@ class Latest(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        if self._few:
+            self._at_once(m)
+            return m
         bits = self._bits
         # Of two places one is the output, and the other is full until its word has moved there.
         depth = max(self._qps, 3)
@@ -146,6 +165,31 @@ class Latest(wiring.Component):
                     memory.write_data.eq(0),
                 ]
 
+        reads, again = self._turns(m, orders, stb, word, waiting, Cat(first, leaving))
+        # It waits no more; until it is taken, its next word replaces this one all the same.
+        with m.If(reads):
+            m.d.comb += taken.write_stb.eq(1)
+        m.d.comb += replaces.eq(again)
+        return m
+
+    def _turns(
+        self,
+        m: Module,
+        orders: Memory | SlicedMemory,
+        stb: Value,
+        word: data.View,
+        waiting: SyncFIFOBuffered,
+        turn: Value,
+    ) -> tuple[Value, Value]:
+        """The words' memory and its reader: `turn` takes what the queue gives.
+
+        Returns
+        -------
+        tuple of Value
+            A word is being read; it, or the one at the output, is replaced by a new one.
+        """
+        bits = self._bits
+        first = turn[:bits]
         write, read = orders.write_port(), orders.read_port()
         m.d.comb += [
             write.en.eq(stb),
@@ -156,10 +200,10 @@ class Latest(wiring.Component):
         ]
         changes = Signal()
         m.d.comb += changes.eq(stb & (word.qp == first))
-        with m.FSM(name="turn") as turn:
+        with m.FSM(name="turn") as fsm:
             with m.State("NEXT"):
                 m.d.comb += waiting.r_en.eq(1)
-                m.d.sync += Cat(first, leaving).eq(waiting.r_data)
+                m.d.sync += turn.eq(waiting.r_data)
                 with m.If(waiting.r_rdy):
                     m.next = "READ"
             # Block RAM does not give what is being written: then it is read again.
@@ -171,14 +215,38 @@ class Latest(wiring.Component):
                     m.next = "NEXT"
                 with m.Elif(changes):
                     m.next = "READ"
-        # It waits no more; until it is taken, its next word replaces this one all the same.
-        with m.If(turn.ongoing("READ")):
-            m.d.comb += taken.write_stb.eq(1)
-        taken_now = self.o.valid & self.o.ready
+        reads, taken = fsm.ongoing("READ"), self.o.valid & self.o.ready
+        m.d.comb += read.en.eq(reads)
+        return reads, (word.qp == first) & (reads | fsm.ongoing("OFFER")) & ~taken
+
+    def _at_once(self, m: Module) -> None:
+        """The relaxed form: a word is written as it comes, and joins the queue in that cycle."""
+        wide = self._block or self._rest > _WIDE
+        m.submodules.orders = orders = plain_memory(unsigned(self._rest), self._qps, block=wide)
+        bits = self._bits
+        m.submodules.waiting = waiting = SyncFIFOBuffered(width=bits + 1, depth=max(self._qps, 3))
+        m.submodules.told = told = few_rows(1, self._qps)
+        m.submodules.taken = taken = few_rows(1, self._qps)
+        walking, row = Signal(init=1), Signal(bits)
+        m.d.sync += row.eq(row + walking)
+        with m.If(row == self._qps - 1):
+            m.d.sync += walking.eq(0)
+        first, leaving = Signal(bits), Signal()
+        reads, replaces = self._turns(m, orders, self.i_stb, self.i, waiting, Cat(first, leaving))
+        was, to = (rows.read_port(domain="comb") for rows in (told, taken))
+        begins, ends = (rows.write_port() for rows in (told, taken))
+        known = (was.data != to.data) | replaces
+        joins = self.i_stb & self.tells & ~known
         m.d.comb += [
-            read.en.eq(turn.ongoing("READ")),
-            replaces.eq(
-                (word.qp == first) & (turn.ongoing("READ") | turn.ongoing("OFFER")) & ~taken_now
-            ),
+            was.addr.eq(self.i.qp),
+            to.addr.eq(self.i.qp),
+            self.merged.eq(self.i_stb & self.tells & known),
+            waiting.w_en.eq(joins),
+            waiting.w_data.eq(Cat(self.i.qp, ~to.data)),
+            begins.en.eq(joins | walking),
+            begins.addr.eq(Mux(walking, row, self.i.qp)),
+            begins.data.eq(~to.data & ~walking),
+            ends.en.eq(reads | walking),
+            ends.addr.eq(Mux(walking, row, first)),
+            ends.data.eq(leaving & ~walking),
         ]
-        return m

@@ -10,9 +10,17 @@ from amaranth.lib.wiring import In, Out
 
 from .sliced import SlicedMemory, slice_width
 
-__all__ = ["BitMemory", "RowMemory", "RowUpdate", "plain_memory", "sliced_memory"]
+__all__ = [
+    "FEW",
+    "BitMemory",
+    "RowMemory",
+    "RowUpdate",
+    "few_rows",
+    "plain_memory",
+    "sliced_memory",
+]
 
-_FEW = 16  # rows that LUT RAM holds without a choice behind it
+FEW = 16  #: rows that LUT RAM holds without a choice behind it
 
 
 def plain_memory(
@@ -39,7 +47,7 @@ def sliced_memory(shape: ShapeLike, depth: int) -> Memory | SlicedMemory:
     return SlicedMemory(shape, depth, {"no_rw_check": 1})
 
 
-def _few_rows(shape: ShapeLike, depth: int) -> Memory:
+def few_rows(shape: ShapeLike, depth: int) -> Memory:
     """LUT RAM, read in the cycle itself."""
     return Memory(shape=shape, depth=depth, init=[], attrs={"ram_style": "distributed"})
 
@@ -145,7 +153,7 @@ class RowMemory(wiring.Component):
         relaxed: bool = False,
     ) -> None:
         self._shape, self._depth, self._init, self._sliced = shape, depth, init, sliced
-        self._few = relaxed and depth <= _FEW and not init
+        self._few = relaxed and depth <= FEW and not init
         super().__init__(
             {
                 "write_stb": In(1),
@@ -159,7 +167,7 @@ class RowMemory(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         if self._few:
-            m.submodules.rows = few = _few_rows(self._shape, self._depth)
+            m.submodules.rows = few = few_rows(self._shape, self._depth)
             write, read = few.write_port(), few.read_port(domain="comb")
             m.d.comb += [
                 write.en.eq(self.write_stb),
@@ -328,8 +336,8 @@ class RowUpdate(wiring.Component):
             self.row.eq(row2),
         ]
         rows: Memory | SlicedMemory
-        if self._depth <= _FEW:
-            rows = _few_rows(self._shape, self._depth)
+        if self._depth <= FEW:
+            rows = few_rows(self._shape, self._depth)
             read = rows.read_port(domain="comb")
             m.d.comb += [read.addr.eq(self.row), self.old.eq(read.data)]
         else:

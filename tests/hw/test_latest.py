@@ -13,10 +13,13 @@ from .packet.bench import run
 QPS = 16
 
 
+@pytest.mark.parametrize("relaxed", [False, True])
 @pytest.mark.parametrize(("qps", "patience"), [(2, 0.5), (2, 1.0), (QPS, 0.05), (QPS, 0.5)])
-def test_the_last_order_of_every_queue_pair_comes_out(seed: int, qps: int, patience: float) -> None:
+def test_the_last_order_of_every_queue_pair_comes_out(
+    seed: int, qps: int, patience: float, relaxed: bool
+) -> None:
     """Whoever takes them slowly gets fewer of them, but of each queue pair the last."""
-    rng, dut = random.Random(seed), Latest(order_layout(qps))
+    rng, dut = random.Random(seed), Latest(order_layout(qps), relaxed=relaxed)
     last: dict[int, tuple[int, int]] = {}
     got: dict[int, tuple[int, int]] = {}
     given = taken = merged = 0
@@ -56,9 +59,29 @@ def test_the_last_order_of_every_queue_pair_comes_out(seed: int, qps: int, patie
     assert len(got) == qps
 
 
-def test_an_order_that_tells_nobody_replaces_the_one_that_waits() -> None:
+@pytest.mark.parametrize("relaxed", [False, True])
+def test_latency(relaxed: bool) -> None:
+    dut = Latest(order_layout(QPS), relaxed=relaxed)
+
+    async def bench(ctx: Any) -> None:
+        await ctx.tick().repeat(QPS)
+        ctx.set(dut.i_stb, 1)
+        ctx.set(dut.tells, 1)
+        for cycle in range(1, 10):
+            await ctx.tick()
+            ctx.set(dut.i_stb, 0)
+            if ctx.get(dut.o.valid):
+                assert cycle == (4 if relaxed else 7)
+                return
+        raise AssertionError("the word must come out")
+
+    run(dut, bench, cycles=60)
+
+
+@pytest.mark.parametrize("relaxed", [False, True])
+def test_an_order_that_tells_nobody_replaces_the_one_that_waits(relaxed: bool) -> None:
     """Even one that is being offered; alone it gives no turn."""
-    dut = Latest(order_layout(QPS))
+    dut = Latest(order_layout(QPS), relaxed=relaxed)
 
     async def bench(ctx: Any) -> None:
         await ctx.tick().repeat(QPS)

@@ -115,7 +115,7 @@ class AckEvents(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.latest = latest = Latest(self._word, sliced=True)
+        m.submodules.latest = latest = Latest(self._word, sliced=True, relaxed=self._relaxed)
         listens = BitMemory(m, "listens", unsigned(1), self._qps)
         command, write = self.command, listens.write
         m.d.comb += [

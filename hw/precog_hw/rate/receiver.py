@@ -150,7 +150,7 @@ class Receiver(wiring.Component):
 
     def __init__(self, config: NicConfig) -> None:
         bits = self._bits = config.qp_bits
-        self._qps = config.qps
+        self._qps, self._relaxed = config.qps, config.relaxed
         self._score = word_layout(bits, "score", SCORE_BITS)
         self._boost = boost_layout(config.qps)
         self._quota = quota_layout(bits)
@@ -175,7 +175,7 @@ class Receiver(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.scores = scores = Latest(self._score)
+        m.submodules.scores = scores = Latest(self._score, relaxed=self._relaxed)
         m.submodules.rows = rows = plain_memory(STATE, self._qps)
         m.submodules.configs = configs = plain_memory(CONFIG, self._qps)
         m.d.comb += [
@@ -378,7 +378,7 @@ class Receiver(wiring.Component):
             ("boost", self._boost, Act.BOOST),
             ("quota", self._quota, Act.QUOTA),
         ):
-            latest = Latest(layout)
+            latest = Latest(layout, relaxed=self._relaxed)
             m.submodules[f"{name}s"] = latest
             m.d.comb += [
                 latest.i_stb.eq(at.done & _bit(acts, act)),

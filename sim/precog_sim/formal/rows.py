@@ -39,7 +39,7 @@ class UpdateHarness(wiring.Component):
 
         with (
             reimported("precog_hw.rows") as rows,
-            patch.multiple(rows, plain_memory=seen, _FEW=_ROWS - 1),
+            patch.multiple(rows, plain_memory=seen, FEW=_ROWS - 1),
         ):
             self._dut: Any = rows.RowUpdate(_SHAPE, _ROWS, relaxed=relaxed)
             self._inner = Opened(self._dut)
