@@ -16,6 +16,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import DECISION, QP_CONFIG_LAYOUT, QP_STATUS_LAYOUT
 from precog_hw.csr.row_window import RowWindow
+from precog_hw.rows import plain_memory
 from precog_spec.config import NicConfig
 from precog_spec.contract import TOLD_BY_EVENTS, Flag
 
@@ -48,6 +49,9 @@ class QpWindow(wiring.Component):
     taken it. After reset it is busy for `qps` commands. A decision is visible to a fetch that
     begins 2 cycles after it. Throughput: a decision every cycle.
     Cost: memories of qps x 177 bits (configuration) and qps x 224 bits (decisions).
+
+    `NicConfig.relaxed`: block RAM however few they are; a decision in every second cycle; a fetch
+    that meets one is done again in the next cycle.
 
     Parameters
     ----------
@@ -110,7 +114,9 @@ class QpWindow(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.rows = rows = RowWindow(QP_CONFIG_LAYOUT, self._config.qps)
+        m.submodules.rows = rows = RowWindow(
+            QP_CONFIG_LAYOUT, self._config.qps, block=self._config.relaxed
+        )
         command, out = rows.o.payload, self.o_config
         asks, forgets, again = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -149,7 +155,7 @@ class QpWindow(wiring.Component):
         directly. No decision comes during the walk: every QP is disabled or the core has been reset
         with it.
         """
-        qps = self._config.qps
+        qps, relaxed = self._config.qps, self._config.relaxed
         kept = {
             of: data.StructLayout(
                 {
@@ -167,7 +173,9 @@ class QpWindow(wiring.Component):
         qp, walking = rows.o.payload.row, ~rows.ready
         capture = rows.captured & rows.o.payload.fetch
         at = Signal.like(self.decision.qp)
-        arrived = Signal()
+        arrived, again, reads = Signal(), Signal(), capture
+        if relaxed:
+            reads = capture | again
         m.d.sync += [arrived.eq(self.decision_stb), at.eq(self.decision.qp)]
         where = Mux(walking, qp, at)
         m.d.comb += [
@@ -176,22 +184,31 @@ class QpWindow(wiring.Component):
             counts_write.en.eq(arrived | rows.wiped),
             counts_write.data.eq(Mux(walking, 0, before.data + 1)),
             counts_read.addr.eq(qp),
-            counts_read.en.eq(capture),
+            counts_read.en.eq(reads),
             self.status.samples.eq(counts_read.data),
         ]
+        if relaxed:  # a block RAM does not give what is being written
+            m.d.sync += again.eq(reads & arrived & (at == qp))
         of_event = Signal()
         m.d.sync += of_event.eq(self.decision.flags[Flag.EVENT])
         for of, shape in kept.items():
-            m.submodules[f"of_{of}"] = memory = Memory(shape=shape, depth=qps, init=[])
+            memory = (
+                plain_memory(shape, qps, block=True)
+                if relaxed
+                else Memory(shape=shape, depth=qps, init=[])
+            )
+            m.submodules[f"of_{of}"] = memory
             write, read = memory.write_port(), memory.read_port()
             late = Signal(shape, name=f"late_{of}")
             taken = arrived & ~of_event if of == "sample" else arrived
             m.d.sync += [late[name].eq(self.decision[name]) for name in shape.members]
+            with m.If(walking):  # a reset of the register, where a choice behind it were logic
+                m.d.sync += late.eq(0)
             m.d.comb += [
                 write.addr.eq(where),
                 write.en.eq(taken | rows.wiped),
-                write.data.eq(Mux(walking, 0, late.as_value())),
+                write.data.eq(late),
                 read.addr.eq(qp),
-                read.en.eq(capture),
+                read.en.eq(reads),
                 *(self.status[name].eq(read.data[name]) for name in shape.members),
             ]

@@ -14,8 +14,9 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+
+from precog_hw.rows import plain_memory
 
 __all__ = ["RowWindow", "row_command_layout"]
 
@@ -70,6 +71,8 @@ class RowWindow(wiring.Component):
         Configuration after reset; zeros without it.
     sweep_applies : bool
         A sweep's commands are `apply`, too, of the configuration that is there.
+    block : bool
+        Configurations are in block RAM however few they are.
 
     Members
     -------
@@ -124,9 +127,10 @@ class RowWindow(wiring.Component):
         init: dict[str, Any] | None = None,
         *,
         sweep_applies: bool = False,
+        block: bool = False,
     ) -> None:
         self._layout, self._rows, self._init = layout, rows, init or {}
-        self._sweep_applies = sweep_applies
+        self._sweep_applies, self._block = sweep_applies, block
         super().__init__(
             {
                 "index": In(16),
@@ -152,7 +156,8 @@ class RowWindow(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         rows = self._rows
-        m.submodules.configs = configs = Memory(shape=self._layout, depth=rows, init=[])
+        # No cycle has a write and a read.
+        m.submodules.configs = configs = plain_memory(self._layout, rows, block=self._block)
         write, read = configs.write_port(), configs.read_port()
 
         command = self.o.payload

@@ -13,6 +13,7 @@ from precog_spec.config import NicConfig
 from precog_spec.contract import Flag
 
 CONFIG = NicConfig(qps=8, sets=2)
+RELAXED = NicConfig(qps=8, sets=2, relaxed=True)
 
 
 def random_struct(layout: data.StructLayout, rng: random.Random) -> dict[str, int]:
@@ -85,9 +86,10 @@ def test_reset_disables_every_qp_in_order_and_is_busy_meanwhile() -> None:
     simulate(dut, bench)
 
 
-def test_apply_is_one_frozen_item_and_fetch_returns_it(seed: int) -> None:
+@pytest.mark.parametrize("made", [CONFIG, RELAXED])
+def test_apply_is_one_frozen_item_and_fetch_returns_it(made: NicConfig, seed: int) -> None:
     rng = random.Random(seed)
-    dut = QpWindow(CONFIG)
+    dut = QpWindow(made)
 
     async def bench(ctx: Any) -> None:
         await walk(ctx, dut)
@@ -182,10 +184,12 @@ def test_a_command_while_busy_is_reported_and_ignored() -> None:
     simulate(dut, bench)
 
 
-@pytest.mark.parametrize("gap", [0, 1, 3])
-def test_what_the_last_decisions_of_every_qp_told_is_kept(gap: int, seed: int) -> None:
+@pytest.mark.parametrize(("config", "gap"), [(CONFIG, 0), (CONFIG, 1), (RELAXED, 1), (CONFIG, 3)])
+def test_what_the_last_decisions_of_every_qp_told_is_kept(
+    config: NicConfig, gap: int, seed: int
+) -> None:
     rng = random.Random(seed)
-    dut = QpWindow(CONFIG)
+    dut = QpWindow(config)
 
     async def bench(ctx: Any) -> None:
         await walk(ctx, dut)
@@ -210,6 +214,30 @@ def test_what_the_last_decisions_of_every_qp_told_is_kept(gap: int, seed: int) -
             await idle(ctx, dut)
             shown = ctx.get(dut.status)
             assert {name: shown[name] for name in QP_STATUS_LAYOUT.members} == expected[qp]
+
+    simulate(dut, bench)
+
+
+@pytest.mark.parametrize("config", [CONFIG, RELAXED])
+def test_a_fetch_that_meets_a_decision(config: NicConfig) -> None:
+    """It shows what was before; relaxed, where it would be garbage, what is written there."""
+    dut = QpWindow(config)
+
+    async def bench(ctx: Any) -> None:
+        await walk(ctx, dut)
+        shown = []
+        for n, late in enumerate(range(6), 1):
+            for cycle in range(12):
+                ctx.set(dut.index, 5)
+                ctx.set(dut.fetch, cycle == 0)
+                ctx.set(dut.decision_stb, cycle == late)
+                ctx.set(dut.decision, dict.fromkeys(DECISION.members, n) | {"qp": 5, "flags": 0})
+                await ctx.tick()
+            status = ctx.get(dut.status)
+            assert status["rate"] == status["window"] == status["srtt"] == status["samples"]
+            shown.append(status["rate"] - n + 1)
+        last = 2 if config.relaxed else 1
+        assert shown == [late <= last - 1 for late in range(6)]
 
     simulate(dut, bench)
 
