@@ -17,7 +17,7 @@ from precog_hw.csr.axil import RegisterBus
 from precog_hw.csr.layouts import field_shape
 from precog_spec.registers.model import Access, Field, PlacedBlock, Register, RegisterMap, Table
 
-__all__ = ["RegisterBank", "port"]
+__all__ = ["RegisterBank", "address_patterns", "port"]
 
 
 def port(*parts: str) -> str:
@@ -155,7 +155,8 @@ class RegisterBank(wiring.Component):
         index = getattr(self, port(block, table.name, "index"))
         m.d.comb += index.eq(addr[shift : shift + len(index)])
         inside = getattr(self, port(block, table.name, "inside"))
-        m.d.comb += inside.eq((addr >= start) & (addr < start + (table.count << shift)))
+        patterns = address_patterns(start, start + (table.count << shift), len(addr))
+        m.d.comb += inside.eq(addr.matches(*patterns))
         sources: list[tuple[Value, Value | int]] = []
         for position, register in enumerate(table.registers):
             base = port(block, table.name, register.name)
@@ -174,6 +175,18 @@ class RegisterBank(wiring.Component):
             m.d.comb += getattr(self, f"{base}_read").eq(select & read)
             sources.append((select, word))
         return sources
+
+
+def address_patterns(start: int, end: int, bits: int) -> list[str]:
+    """Patterns of the numbers from `start` to before `end`: less logic than two comparisons."""
+    patterns = []
+    while start < end:
+        aligned = start | 1 << bits - 1
+        count = min(aligned & -aligned, 1 << (end - start).bit_length() - 1)
+        low = count.bit_length() - 1
+        patterns.append(f"{start >> low:0{bits - low}b}" + "-" * low)
+        start += count
+    return patterns
 
 
 def _register_ports(block: str, register: Register) -> dict[str, wiring.Member]:

@@ -10,7 +10,7 @@ from tests.hw.csr.bench import BankBench
 from tests.hw.csr.maps import SMALL
 
 from precog_hw.csr.axil import AxiLiteFrontEnd
-from precog_hw.csr.bank import RegisterBank
+from precog_hw.csr.bank import RegisterBank, address_patterns
 
 
 def simulate(dut: Any, bench: Any) -> None:
@@ -72,6 +72,19 @@ def test_front_end_latency() -> None:
         assert cycles == 3 + 3 - 1
 
     simulate(dut, bench)
+
+
+def test_patterns_are_of_the_numbers_in_a_range() -> None:
+    bits = 5
+    for start, end in itertools.combinations(range((1 << bits) + 1), 2):
+        patterns = address_patterns(start, end, bits)
+        assert {len(pattern) for pattern in patterns} == {bits}
+        found = [
+            int("".join(number), 2)
+            for pattern in patterns
+            for number in itertools.product(*("01" if bit == "-" else bit for bit in pattern))
+        ]
+        assert found == list(range(start, end))
 
 
 def test_address_bits_must_suffice() -> None:
