@@ -50,8 +50,8 @@ class QpWindow(wiring.Component):
     begins 2 cycles after it. Throughput: a decision every cycle.
     Cost: memories of qps x 177 bits (configuration) and qps x 224 bits (decisions).
 
-    `NicConfig.relaxed`: block RAM however few they are; a decision in every second cycle; a fetch
-    that meets one is done again in the next cycle.
+    `NicConfig.relaxed`: a decision in every second cycle; a fetch that meets one is done again in
+    the next cycle, so that no logic stands for what is read while it is written.
 
     Parameters
     ----------
@@ -114,9 +114,7 @@ class QpWindow(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.rows = rows = RowWindow(
-            QP_CONFIG_LAYOUT, self._config.qps, block=self._config.relaxed
-        )
+        m.submodules.rows = rows = RowWindow(QP_CONFIG_LAYOUT, self._config.qps)
         command, out = rows.o.payload, self.o_config
         asks, forgets, again = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -187,17 +185,13 @@ class QpWindow(wiring.Component):
             counts_read.en.eq(reads),
             self.status.samples.eq(counts_read.data),
         ]
-        if relaxed:  # a block RAM does not give what is being written
+        if relaxed:  # the memory need not give what is being written
             m.d.sync += again.eq(reads & arrived & (at == qp))
         of_event = Signal()
         m.d.sync += of_event.eq(self.decision.flags[Flag.EVENT])
         for of, shape in kept.items():
-            memory = (
-                plain_memory(shape, qps, block=True)
-                if relaxed
-                else Memory(shape=shape, depth=qps, init=[])
-            )
-            m.submodules[f"of_{of}"] = memory
+            made = plain_memory(shape, qps) if relaxed else Memory(shape=shape, depth=qps, init=[])
+            m.submodules[f"of_{of}"] = memory = made
             write, read = memory.write_port(), memory.read_port()
             late = Signal(shape, name=f"late_{of}")
             taken = arrived & ~of_event if of == "sample" else arrived

@@ -71,8 +71,6 @@ class RowWindow(wiring.Component):
         Configuration after reset; zeros without it.
     sweep_applies : bool
         A sweep's commands are `apply`, too, of the configuration that is there.
-    block : bool
-        Configurations are in block RAM however few they are.
 
     Members
     -------
@@ -127,10 +125,9 @@ class RowWindow(wiring.Component):
         init: dict[str, Any] | None = None,
         *,
         sweep_applies: bool = False,
-        block: bool = False,
     ) -> None:
         self._layout, self._rows, self._init = layout, rows, init or {}
-        self._sweep_applies, self._block = sweep_applies, block
+        self._sweep_applies = sweep_applies
         super().__init__(
             {
                 "index": In(16),
@@ -157,7 +154,7 @@ class RowWindow(wiring.Component):
         m = Module()
         rows = self._rows
         # No cycle has a write and a read.
-        m.submodules.configs = configs = plain_memory(self._layout, rows, block=self._block)
+        m.submodules.configs = configs = plain_memory(self._layout, rows)
         write, read = configs.write_port(), configs.read_port()
 
         command = self.o.payload
