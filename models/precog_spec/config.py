@@ -314,7 +314,8 @@ PRESETS: dict[str, NicConfig] = {
         receiver=True,
         senders=True,
         ecc=True,
-        micro=False,
+        grants=True,
+        wire=128,
     ),
     "corundum-100g": NicConfig(qps=256, lanes=128, columns=4, width=512, law_cores=8),
 }
