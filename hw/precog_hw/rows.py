@@ -29,11 +29,11 @@ def plain_memory(
     """A memory whose word is not used where it is read and written in one cycle.
 
     Block RAM gives garbage then; the user keeps the written word in a register, which costs less
-    than the logic that synthesis would build around the memory. With `block` it is block RAM
-    however few rows it has.
+    than the logic that synthesis would build around the memory. With `block` it is block RAM from
+    17 rows on, however narrow: fewer are a TRELLIS_DPR16X4 for 4 bits, near what they serve.
     """
-    attrs: dict[str, Any] = {"no_rw_check": 1} | ({"ram_style": "block"} if block else {})
-    return Memory(shape=shape, depth=depth, init=list(init), attrs=attrs)
+    style = {"ram_style": "block"} if block and depth > FEW else {}
+    return Memory(shape=shape, depth=depth, init=list(init), attrs={"no_rw_check": 1} | style)
 
 
 def sliced_memory(shape: ShapeLike, depth: int) -> Memory | SlicedMemory:

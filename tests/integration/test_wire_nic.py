@@ -19,6 +19,7 @@ from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, packet
 from .packet_bench import check_registers
 from .wire_nic_bench import (
     CONFIG,
+    FULL,
     IDLE,
     LINK,
     OVERHEAD,
@@ -36,15 +37,18 @@ pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("wire_nic")]
 
 
 @pytest.fixture
-def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
-    made = Bench(config=getattr(request, "param", CONFIG))
+def bench(request: pytest.FixtureRequest, volume: int) -> Iterator[Bench]:
+    config = getattr(request, "param", CONFIG)
+    if config is FULL and volume == 1:
+        pytest.skip("only with --volume: a third NIC takes a minute to build")
+    made = Bench(config=config)
     yield made
     made.device.close()
 
 
 #: Both forms of the router.
 each_form = pytest.mark.parametrize(
-    "bench", [CONFIG, RELAXED], indirect=True, ids=["pipelined", "relaxed"]
+    "bench", [CONFIG, RELAXED, FULL], indirect=True, ids=["pipelined", "relaxed", "full"]
 )
 
 

@@ -5,6 +5,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.rows import FEW
+
 from .columns import columns
 from .occupancy import occupancy
 
@@ -27,7 +29,8 @@ class Queue(wiring.Component):
 
         i ─► [depth rows] ─► o
 
-    Latency: 2 cycles when empty. Cost: a DP16KD for 36 bits, and no logic that grows with them.
+    Latency: 2 cycles when empty. Cost: a DP16KD for 36 bits, and no logic that grows with them; up
+    to 16 rows are LUT RAM, near what they serve, with one payload of flip-flops.
 
     Parameters
     ----------
@@ -36,7 +39,7 @@ class Queue(wiring.Component):
     depth : int
         Rows behind the output register (power of two): `depth` + 1 payloads fit.
     block : bool
-        The form in block RAM.
+        The form in block RAM, or small.
 
     Members
     -------
@@ -82,20 +85,21 @@ class Queue(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         if self._block:
-            self._in_block_ram(m)
+            self._through_memory(m)
             return m
         for n, bits in enumerate(columns(Shape.cast(self._shape).width)):
             self._column(m, n, bits)
         return m
 
-    def _in_block_ram(self, m: Module) -> None:
+    def _through_memory(self, m: Module) -> None:
         """All bits of the payloads, whose control reaches the memory alone."""
+        style = "block" if self._depth > FEW else "distributed"
         # A row is read a cycle or more after it was written: the ports never meet at one.
         m.submodules.rows = rows = Memory(
             shape=Shape.cast(self._shape).width,
             depth=self._depth,
             init=[],
-            attrs={"ram_style": "block", "no_rw_check": 1},
+            attrs={"ram_style": style, "no_rw_check": 1},
         )
         write, read = rows.write_port(), rows.read_port()
         free, put, take = Signal(), Signal(), Signal()
