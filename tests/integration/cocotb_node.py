@@ -4,6 +4,7 @@ import logging
 import os
 import random
 import struct
+from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import IPv6Address
 
@@ -193,6 +194,15 @@ def body(line: bytes) -> bytes:
     return line[len(PREAMBLE) : -4]
 
 
+def named(lines: list[bytes], frames: list[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Each line and which frame it is: those of known queue pairs wait, and are overtaken."""
+    waiting = list(range(len(frames)))
+    for line in lines:
+        n = next(n for n in waiting if body(line).endswith(frames[n][-TAIL:]))
+        waiting.remove(n)
+        yield n, line
+
+
 @cocotb.test(timeout_time=10 * int(os.environ["PRECOG_VOLUME"]), timeout_unit="ms", skip=PORTS != 2)
 async def frames_pass_as_the_golden_card_has_them(dut):
     rng = random.Random(cocotb.RANDOM_SEED)
@@ -210,11 +220,8 @@ async def frames_pass_as_the_golden_card_has_them(dut):
     lines = [line_bytes(frame, error=n in bad) for n, frame in enumerate(frames)]
     got = await bench.through(0, 1, lines)
     assert len(got) == len(frames)
-    # In wire mode those of known queue pairs wait, and are overtaken.
-    tick, waiting, marked = 0, list(range(len(frames))), list[int]()
-    for line in got:
-        n = next(n for n in waiting if body(line).endswith(frames[n][-TAIL:]))
-        waiting.remove(n)
+    tick, marked = 0, list[int]()
+    for n, line in named(got, frames):
         tick = (told_tick(body(line)) if len(body(line)) > len(frames[n]) else None) or tick
         sent = emulator.packets.transmit(frames[n], tick, error=n in bad)
         marked += [n] * (len(sent.frame) > len(frames[n]))
@@ -265,7 +272,7 @@ async def packets_wait_for_their_rate(dut):
     for frame in frames:
         line = line_bytes(frame)
         await bench.sources[0].send(GmiiFrame(line, [0] * len(line)))
-    left = [await bench.sinks[1].recv(compact=False) for _ in frames]
+    left = [await bench.sinks[-1].recv(compact=False) for _ in frames]
     for frame, sent in zip(frames, left, strict=True):
         assert bytes(sent.data)[:-4].endswith(frame[-TAIL:])
     charged = len(frames[0]) + 24  # preamble, FCS and gap
@@ -288,8 +295,8 @@ async def frames_come_back_with_a_shim(dut):
     got = await bench.through(0, 0, [line_bytes(frame) for frame in frames])
     assert len(got) == len(frames)
     shims = tick = 0
-    for frame, line in zip(frames, got, strict=True):
-        arrived = emulator.packets.receive(frame, tick).received.frame
+    for n, line in named(got, frames):
+        arrived = emulator.packets.receive(frames[n], tick).received.frame
         assert arrived is not None
         tick = (told_tick(body(line)) if len(body(line)) > len(arrived) else None) or tick
         sent = emulator.packets.transmit(arrived, tick).frame
