@@ -26,10 +26,10 @@ class Held(wiring.Component):
     -----
     ::
 
-        m.submodules.word = word = Held(unsigned(32))
+        m.submodules.held = held = Held(unsigned(32))
         m.d.comb += [
-            word.i.payload.eq(result),
-            word.i.valid.eq(result_stb),  # lost unless word.i.ready
+            held.i.payload.eq(word),
+            held.i.valid.eq(word_stb),  # lost unless held.i.ready
         ]
     """
 
