@@ -316,6 +316,9 @@ PRESETS: dict[str, NicConfig] = {
         ecc=True,
         grants=True,
         wire=128,
+        profile=True,
+        forecast=True,
+        trace=True,
     ),
     "corundum-100g": NicConfig(qps=256, lanes=128, columns=4, width=512, law_cores=8),
 }

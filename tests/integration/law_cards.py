@@ -31,8 +31,16 @@ CONFIG = replace(
     trace=True,
 )
 #: What the ECPIX-5 has inside, but the receiver, which has a test of its own: a command and a
-#: sample have no order here. Packets wait for no grant.
-RELAXED = replace(PRESETS["ecp5-85"], dsp="generic", receiver=False, grants=False, wire=0)
+#: sample have no order here. Packets wait for no grant, and nothing watches their queues.
+RELAXED = replace(
+    PRESETS["ecp5-85"],
+    dsp="generic",
+    receiver=False,
+    grants=False,
+    wire=0,
+    profile=False,
+    forecast=False,
+)
 PEER = str(IPv6Address(B_ADDRESS).ipv4_mapped)
 SLOTS = {1: ("lockstep", 0), 2: ("swift", 1)}
 HINTED = {1: ("lockstep_hints", 0), 2: ("lockstep", 1)}

@@ -54,17 +54,8 @@ CONFIG = dataclasses.replace(
 TICK_PS = 1600
 #: A board's NIC: relaxed, `micro`, without IPv6 and a receiver.
 RELAXED = dataclasses.replace(PRESETS["ecp5-45"], dsp="generic", profile=True)
-#: As above with a law engine and all else that a relaxed NIC can have.
-FULL = dataclasses.replace(
-    PRESETS["ecp5-85"],
-    dsp="generic",
-    qps=4,
-    sets=2,
-    wire=256,
-    profile=True,
-    forecast=True,
-    trace=True,
-)
+#: A board's NIC with all blocks, for the queue pairs and cells of `CONFIG`.
+FULL = dataclasses.replace(PRESETS["ecp5-85"], dsp="generic", qps=4, sets=2, wire=256)
 STORE = queues(wire_store(CONFIG))
 LINK = 64 / (TICK_PS * 1e-3)  # Gb/s
 OVERHEAD = 24  # bytes: what the register has at reset
