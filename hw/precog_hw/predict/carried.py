@@ -260,6 +260,7 @@ class CarriedScores(wiring.Component):
             *(port.addr.eq(events[0].qp) for port in (own, queue, source)),
         ]
         passing = m.d.comb if self._relaxed else m.d.sync
+        m.d.sync += limits[0].eq(events[0].t - self.age - 1)  # relaxed, too: an event stays
         passing += [
             events[0].eq(begun),
             *(events[1][name].eq(events[0][name]) for name in _BEGUN.members),
@@ -268,7 +269,6 @@ class CarriedScores(wiring.Component):
             names[1].eq(own.data.rtt),
             names[0].enable.eq(queue.data.enable & own.data.enable),
             names[1].enable.eq(own.data.rtt.enable & own.data.enable),
-            limits[0].eq(events[0].t - self.age - 1),
             limits[1].eq(limits[0]),
             events[2].eq(events[1]),
             events[2].queue_live.eq(self._lives(names[0])),
