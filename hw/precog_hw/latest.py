@@ -1,7 +1,5 @@
 """A coalescing queue: the latest word of each queue pair, in order of first arrival."""
 
-from functools import partial
-
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
@@ -12,8 +10,6 @@ from precog_hw.rows import FEW, RowMemory, few_rows, plain_memory, sliced_memory
 from precog_hw.sliced import SlicedMemory
 
 __all__ = ["Latest"]
-
-_WIDE = 36  # bits of a word for which a block RAM is smaller than LUT RAM
 
 
 class Latest(wiring.Component):
@@ -34,8 +30,7 @@ class Latest(wiring.Component):
     the queue, 2 of which queue pairs wait, three registers of a word.
 
     `relaxed`, whether one of up to 16 queue pairs waits is in LUT RAM and known at once. Latency: 4
-    cycles, `merged` in that of the word. Cost: memory of the words, wide ones in block RAM, and the
-    queue.
+    cycles, `merged` in that of the word. Cost: LUT RAM of the words, and the queue.
 
     Parameters
     ----------
@@ -43,8 +38,6 @@ class Latest(wiring.Component):
         A word; its first member is `qp`, of 1 bit or more.
     sliced : bool
         Words are in a `sliced_memory`.
-    block : bool
-        Words are in block RAM, however few there are.
     relaxed : bool
         For clocks up to some 70 MHz on ECP5.
 
@@ -80,10 +73,9 @@ class Latest(wiring.Component):
         layout: data.StructLayout,
         *,
         sliced: bool = False,
-        block: bool = False,
         relaxed: bool = False,
     ) -> None:
-        self._sliced, self._block = sliced, block
+        self._sliced = sliced
         self._bits = layout["qp"].width
         self._rest = layout.size - self._bits
         self._qps = 1 << self._bits
@@ -107,8 +99,7 @@ class Latest(wiring.Component):
         # Of two places one is the output, and the other is full until its word has moved there.
         depth = max(self._qps, 3)
         m.submodules.waiting = waiting = SyncFIFOBuffered(width=bits + 1, depth=depth)
-        plain = partial(plain_memory, block=self._block)
-        memory = sliced_memory if self._sliced else plain
+        memory = sliced_memory if self._sliced else plain_memory
         m.submodules.orders = orders = memory(unsigned(self._rest), self._qps)
         # A queue pair waits while its bits differ; each has one writer.
         m.submodules.told = told = RowMemory(1, self._qps)
@@ -221,8 +212,7 @@ class Latest(wiring.Component):
 
     def _at_once(self, m: Module) -> None:
         """The relaxed form: a word is written as it comes, and joins the queue in that cycle."""
-        wide = self._block or self._rest > _WIDE
-        m.submodules.orders = orders = plain_memory(unsigned(self._rest), self._qps, block=wide)
+        m.submodules.orders = orders = plain_memory(unsigned(self._rest), self._qps)
         bits = self._bits
         m.submodules.waiting = waiting = SyncFIFOBuffered(width=bits + 1, depth=max(self._qps, 3))
         m.submodules.told = told = few_rows(1, self._qps)

@@ -159,9 +159,7 @@ class Grants(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.pacer = pacer = self._pacer
-        m.submodules.latest = latest = Latest(
-            order_layout(self._config.qps), block=self._config.relaxed
-        )
+        m.submodules.latest = latest = Latest(order_layout(self._config.qps))
         wiring.connect(m, pacer.o_grant, wiring.flipped(self.o_grant))
         m.d.comb += [
             *(

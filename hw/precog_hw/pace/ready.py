@@ -5,11 +5,10 @@ from typing import Any
 
 from amaranth.hdl import Array, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from precog_hw.rows import plain_memory
+from precog_hw.rows import few_rows, plain_memory
 from precog_spec.contract import PRIORITIES
 
 from .layouts import PRIORITY_BITS
@@ -50,10 +49,7 @@ class _Ram(_Registers):
     """In LUT RAM: `append` and `begin` are for the list `to` and its new `qp` alone."""
 
     def __init__(self, m: Module, shape: int, to: Value, qp: Value) -> None:
-        lists: list[Any] = [
-            Memory(shape=shape, depth=PRIORITIES, init=[], attrs={"ram_style": "distributed"})
-            for _ in range(2)
-        ]
+        lists: list[Any] = [few_rows(shape, PRIORITIES) for _ in range(2)]
         m.submodules.heads, m.submodules.tails = self._heads, self._tails = lists
         self._head, self._tail = (one.write_port() for one in lists)
         for port in (self._head, self._tail):

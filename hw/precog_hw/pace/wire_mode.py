@@ -41,7 +41,7 @@ class WireMode(wiring.Component):
     ----------
     config : StoreConfig
     relaxed, ipv6 : bool
-        As `PacketRouter`; `relaxed` as `WirePath`, too, and acknowledgements are in block RAM.
+        As `PacketRouter`; `relaxed` as `WirePath`, too.
 
     Members
     -------
@@ -71,7 +71,6 @@ class WireMode(wiring.Component):
 
     def __init__(self, config: StoreConfig, *, relaxed: bool = False, ipv6: bool = True) -> None:
         self._config = config
-        self._relaxed = relaxed
         self._router = PacketRouter(config.width, config.qps, relaxed=relaxed, ipv6=ipv6)
         self._path = WirePath(config, relaxed=relaxed)
         qps, packets = config.qps, packet_signature(config.width)
@@ -102,7 +101,7 @@ class WireMode(wiring.Component):
         config = self._config
         m.submodules.router = router = self._router
         m.submodules.path = path = self._path
-        m.submodules.acks = acks = Latest(ack_layout(config.qps), block=self._relaxed)
+        m.submodules.acks = acks = Latest(ack_layout(config.qps))
         m.submodules.of_route = of_route = RowMemory(1, config.qps)
         m.submodules.of_acked = of_acked = RowMemory(1, config.qps)
         flipped = wiring.flipped(self)

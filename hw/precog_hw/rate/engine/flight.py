@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.csr.layouts import DECISION
 from precog_hw.rate.law_layouts import ABOUT, BOUNDS
 from precog_hw.rate.layouts import MODEL
+from precog_hw.rows import FEW
 from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
 from precog_spec.engine.image_fields import BANKS, BUDGET_BITS
@@ -23,7 +24,6 @@ PLACES = THREADS + 1
 #: Cycles that an event takes in a core besides turns, and some more: 22 to start, 8 to its first
 #: turn, and 22 for each event that is retired before it; and as much while it waits for a thread.
 SPARE = 512
-_FEW = 16  # rows
 _LUT_RAM = {"ram_style": "distributed", "no_rw_check": 1}
 _SLOT_BITS = (SLOTS - 1).bit_length()
 _BANK_BITS = (BANKS - 1).bit_length()
@@ -114,7 +114,7 @@ class Flight(wiring.Component):
         self._places = self._cores * PLACES
         self._depth = 1 << (self._places - 1).bit_length()
         # Few rows are LUTs: block RAMs would be as many, and far from what writes them.
-        self._few = self._depth <= _FEW
+        self._few = self._depth <= FEW
         self._passes = config.relaxed and self._few
         super().__init__(
             {
