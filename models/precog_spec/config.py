@@ -135,8 +135,8 @@ class NicConfig:
     relaxed : bool
         As few LUTs as can be: each direction of the packet path holds one packet at a time, which
         serves a Gigabit line at 62.5 MHz, and the pacer one event; fewer registers between steps;
-        wide queues, the engine's tables and the counters in block RAM. For clocks up to some 70 MHz
-        on ECP5.
+        queues without a way past their rows; the engine's tables and the counters in block RAM.
+        For clocks up to some 70 MHz on ECP5.
     micro : bool
         Features, pid and predpid on a small processor (`precog_hw.micro`): some 6,000 LUTs and 11
         multipliers less, and a decision in some 1,000 cycles instead of 50.

@@ -67,8 +67,8 @@ class RttCollector(wiring.Component):
     acks : bool
         `commit` has the facts of acknowledgements, `ACK_COMMIT`.
     relaxed : bool
-        Packets wait where they come from; samples in block RAM, a cycle longer; an event in
-        `RttPipeline.SAMPLE_LATENCY` + 1 cycles.
+        Packets wait where they come from; samples as `Queue` with `block`, a cycle longer;
+        an event in `RttPipeline.SAMPLE_LATENCY` + 1 cycles.
 
     Members
     -------

@@ -82,8 +82,8 @@ class Pacer(wiring.Component):
     zeros until a rate counts. Throughput: one event in 4 cycles, a grant and its charge in 16 and
     the rate's exponent more; a packet of each of 64 queue pairs in 42 cycles, with a request and an
     acknowledgement, where a Gigabit line brings the shortest frame in 42 at 62.5 MHz. Cost with
-    `whole` and 16 queue pairs (ECP5, yosys alone): 3,242 LUT4 with carries and LUT RAM, 1,599
-    flip-flops, 8 DP16KD, where 5,064, 4,481 and 1 are without `relaxed`.
+    `whole` and 16 queue pairs (ECP5, yosys alone): 3,263 LUT4 with carries and LUT RAM, 1,631
+    flip-flops, 7 DP16KD, where 5,064, 4,481 and 1 are without `relaxed`.
 
     The order among queue pairs that are due within the same 4 ticks is that in which they were
     filed, but a queue pair that went through level 1 may change places once with one that did not.

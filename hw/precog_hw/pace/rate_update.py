@@ -39,7 +39,7 @@ class RateUpdate(wiring.Component):
     qps : int
         Power of two.
     relaxed : bool, optional
-        The smaller form; rates are in block RAM.
+        The smaller form.
 
     Members
     -------

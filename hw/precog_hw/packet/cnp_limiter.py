@@ -96,8 +96,8 @@ class CnpLimiter(wiring.Component):
     slots : int
         Queue pairs, a power of two.
     relaxed : bool
-        A request stays for `LATENCY` cycles, and in `LATENCY` cycles there is one. Wide queues in
-        block RAM, a cycle longer each.
+        A request stays for `LATENCY` cycles, and in `LATENCY` cycles there is one. Queues as
+        `Queue` with `block`, a cycle longer each.
     ipv6 : bool
         Otherwise, with `relaxed`, all marked packets are IPv4, and a job waits with their short
         addresses.

@@ -56,8 +56,8 @@ class Editor(wiring.Component):
     direction : Direction
         Says whether a shim goes in or out.
     relaxed : bool
-        Wide queues in block RAM, a cycle longer each, and no slices before `Patch`: `i.ready` and
-        `i_edit.ready` are no registers.
+        Queues as `Queue` with `block`, a cycle longer each, and no slices before `Patch`: `i.ready`
+        and `i_edit.ready` are no registers.
     dscp : bool
         Knows the flag `dscp`; otherwise no register keeps what it would write.
 

@@ -36,7 +36,7 @@ class NotificationPoint(wiring.Component):
     slots : int
         Queue pairs, a power of two.
     relaxed : bool
-        Wide queues in block RAM, a cycle longer each.
+        Queues as `Queue` with `block`, a cycle longer each.
     ipv6 : bool
         As `CnpLimiter`.
 

@@ -44,7 +44,7 @@ _WAITING = 256  # a DP16KD has as many rows anyway
 
 
 class _RowTurns:
-    """Names of `RowUpdate`, in block RAM: `i_stb` stays for two cycles, with `stb` in the second.
+    """Names of `RowUpdate`, without copies: `i_stb` stays for two cycles, with `stb` in the second.
 
     Attributes
     ----------
@@ -78,8 +78,8 @@ class CarriedScores(wiring.Component):
     Latency: 4 cycles from `made` to `put_stb`. Throughput: an event per cycle. Cost at 1024 queue
     pairs: 6 DP16KD, LUT RAM of 5 bits and two slot numbers per queue pair, 900 flip-flops.
 
-    `NicConfig.relaxed`: 256 events wait in block RAM, as the rows do, and are worked on in two
-    cycles each; a configuration that is written until then counts. Latency: 4 cycles, when no other
+    `NicConfig.relaxed`: 256 events wait in block RAM, and are worked on in two cycles
+    each; a configuration that is written until then counts. Latency: 4 cycles, when no other
     event waits.
 
     Parameters

@@ -30,7 +30,7 @@ class FreeList(wiring.Component):
     cells : int
         Power of two.
     block : bool
-        Its rows are in block RAM, however few they are.
+        As `plain_memory`, of its rows.
 
     Members
     -------

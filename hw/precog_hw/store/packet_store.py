@@ -70,8 +70,8 @@ class PacketStore(wiring.Component):
     `qps` or `cells` cycles, whichever are more. Cost: the memory, and some 240 bits of block RAM
     for a queue and a cell together.
 
-    `relaxed`, it is 11 and 16 cycles, and a packet in 16, in 24 if others wait behind it. Rows,
-    links, requests, and beats that leave are in block RAM.
+    `relaxed`, it is 11 and 16 cycles, and a packet in 16, in 24 if others wait behind it. From 17
+    rows on queues, links and free cells are in block RAM, however narrow.
 
     Parameters
     ----------
