@@ -22,7 +22,7 @@ of 1 ns have them.
 
 Cost of an event: one call through a pointer, about 4 ns, and the law itself.
 
-Laws of users are checked when they are read (`program_body`), and their indices in the run.
+Laws of users are checked when they are read (`program_body`), their indices and loops in the run.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -48,6 +48,7 @@ from precog_sim.network.program_checks import (
     refuse_draws,
     rows,
 )
+from precog_sim.network.program_loops import BoundedLoops
 
 __all__ = [
     "EVENT",
@@ -299,10 +300,9 @@ def _functions(
         refuse_draws(name, function, space)
         # With other globals: the module itself stays as it is, to be called as Python.
         made = FunctionType(function.__code__, space, key, function.__defaults__)
-        # Precog's laws are tested, and kept code needs no checks of indices.
-        space[key] = jit.njit(
-            made, kept=False, error_model="numpy", _nrt=False, boundscheck=not _own(space)
-        )
+        # Precog's laws are tested, and kept code needs no checks of indices and loops.
+        checks = {} if _own(space) else {"boundscheck": True, "pipeline_class": BoundedLoops}
+        space[key] = jit.njit(made, kept=False, error_model="numpy", _nrt=False, **checks)
     return events, own
 
 

@@ -5,7 +5,8 @@ What they refuse would compile and then misbehave silently:
 * a store to anything but the flow's state and the event's `WRITTEN` words: flows and threads share
   parameters, and the network's facts stay wrong for all later events;
 * a variable that is read where some path has not set it: numba reads what is in the register;
-* a constant index beyond the end of an array. The run checks the other indices.
+* a constant index beyond the end of an array. The run checks the other indices;
+* a function that calls itself, at once or through others. The run counts turns of loops only.
 
 Views are followed through variables and through calls of functions of the same file, not through
 results and not into functions of other modules.
@@ -61,8 +62,9 @@ def check_bodies(
         One does what it must not; the message names the function, the line and the remedy.
     """
     bodies = {key: _Body(name, one, records) for key, one in functions.items()}
-    for body in bodies.values():
+    for key, body in bodies.items():
         body.check_set()
+        body.refuse_calls([one for one in bodies if key in _reached(bodies, one)])
     for key in events:
         bodies[key].given = [{(letter,)} for letter in records]
     waiting = list(events)
@@ -72,6 +74,16 @@ def check_bodies(
             if place < len(given) and not ways <= given[place]:
                 given[place] |= ways
                 waiting.append(callee)
+
+
+def _reached(bodies: Mapping[str, "_Body"], first: str) -> set[str]:
+    """A function, and those of the file that it calls, at once or through others."""
+    found, waiting = {first}, [first]
+    while waiting:
+        more = (bodies[waiting.pop()].callees() & bodies.keys()) - found
+        found |= more
+        waiting += more
+    return found
 
 
 class _Body:
@@ -205,11 +217,8 @@ class _Body:
     def _calls(
         self, one: Any, ways: Mapping[str, set[_Way]], own: Mapping[str, FunctionType]
     ) -> Iterator[tuple[str, int, set[_Way]]]:
-        """Functions of the file that a statement calls."""
-        if not isinstance(one, ir.Assign) or _op(one.value) != "call":
-            return
-        called = self._values.get(one.value.func.name)
-        callee = called.name if isinstance(called, ir.Global) else ""
+        """What functions of the file get from a statement."""
+        callee = self._callee(one)
         if callee not in own:
             return
         names = own[callee].__code__.co_varnames
@@ -217,6 +226,28 @@ class _Body:
         places = [*enumerate(one.value.args), *named]
         for place, argument in places:
             yield callee, place, ways.get(argument.name, set())
+
+    def _callee(self, one: Any) -> str:
+        """The global function that a statement calls; empty: none."""
+        if not isinstance(one, ir.Assign) or _op(one.value) != "call":
+            return ""
+        called = self._values.get(one.value.func.name)
+        return str(called.name) if isinstance(called, ir.Global) else ""
+
+    def callees(self) -> set[str]:
+        """Global functions that it calls."""
+        return {self._callee(one) for block in self._blocks.values() for one in block.body}
+
+    def refuse_calls(self, callees: Collection[str]) -> None:
+        """Refuse a call of one of the functions, which call this one."""
+        for block in self._blocks.values():
+            for one in block.body:
+                callee = self._callee(one)
+                if callee in callees:
+                    raise ValueError(
+                        f"{self._who} must not call itself, here by {callee} "
+                        f"({self._at(one.loc)}): write a loop with a bound"
+                    )
 
     def _check_store(self, way: _Way, one: Any) -> None:
         letter, *fields = way

@@ -4,6 +4,7 @@ Compiled code says only that it did. The function is called once more, in Python
 the flow's row still has; Python names the line. Telemetry is gone with its packet.
 """
 
+import sys
 import traceback
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from precog_sim.network.congestion import LawSetup
 from precog_sim.network.program import EVENT, EVENT_WORDS, EVENTS, TELEMETRY, word
+from precog_sim.network.program_loops import MOST_TURNS, EndlessLoopError, counting
 
 __all__ = ["why_failed"]
 
@@ -35,7 +37,9 @@ def why_failed(setup: LawSetup, row: NDArray[np.float64]) -> str:
     state = again[EVENT_WORDS : EVENT_WORDS + words].view(law.state)
     told = [np.zeros(1, TELEMETRY)][: function.__code__.co_argcount - 3]
     tables = (setup.parameters, state, again[:EVENT_WORDS].view(EVENT), *told)
-    place = ""
+    rule, place = "keep every index within its array, end its loops, and raise nothing", ""
+    tracer = sys.gettrace()
+    sys.settrace(counting(function.__code__.co_filename))
     try:
         function(*(table.view(np.recarray)[0] for table in tables))
     except Exception as error:
@@ -44,10 +48,14 @@ def why_failed(setup: LawSetup, row: NDArray[np.float64]) -> str:
             for one in traceback.extract_tb(error.__traceback__)
             if one.filename == function.__code__.co_filename
         ]
+        why = str(error)
+        if isinstance(error, EndlessLoopError):
+            rule = f"end its loops within {MOST_TURNS:,} turns"
+            why = "give it a bound, such as `for turn in range(50)`"
         if frames:
             text = f", `{frames[-1].line}`," if frames[-1].line else ""
             file = Path(frames[-1].filename).name
-            place = f"; line {frames[-1].lineno} of {file}{text} does not: {error}"
-    return (
-        f"law {law.name}: {name} must keep every index within its array, and raise nothing{place}"
-    )
+            place = f"; line {frames[-1].lineno} of {file}{text} does not: {why}"
+    finally:
+        sys.settrace(tracer)
+    return f"law {law.name}: {name} must {rule}{place}"

@@ -164,6 +164,14 @@ def on_ack(p, s, e):
         ("e.due[3] = 1.0", r"must index e\.due in 0\.\.2, not 3 \(mine\.py, line 5\): change"),
         ("s.a[1, 2] = 1.0", r"must index s\.a in 0\.\.1, not 2"),
         ("s.n = p.g[-5]", r"must index p\.g in 0\.\.3, not -5"),
+        (
+            "s.n = f(s.n)\ndef f(n):\n if n > 9: return n\n return f(n + 1)",
+            r"f must not call itself, here by f \(mine\.py, line 9\): write a loop with a bound",
+        ),
+        (
+            "s.n = f(9)\ndef f(n):\n return n if n < 0 else g(n)\ndef g(n):\n return f(n)",
+            r"f must not call itself, here by g \(mine\.py, line 8\)",
+        ),
     ],
 )
 def test_what_would_go_wrong_silently_is_refused(body: str, message: str) -> None:
@@ -210,7 +218,26 @@ def test_an_index_outside_its_array_ends_the_run(sample: str) -> None:
         run(_SMALL, Programmed(module=_law(text)))
 
 
-def test_checks_of_indices_change_no_result() -> None:
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("x = 1.0\n while x > 0.0:\n  x += 1.0\n return x", 6),
+        ("g(s)\n return 1.0\ndef g(s):\n while True: s.n += 1", 8),
+        ("for k in range(1000):\n  for n in range(1000): s.n += n\n return 1.0", 6),
+        ("return g(s)\ndef g(s):\n while s.n >= 0: s.n += 1\n return 1.0", 7),
+        ("def g():\n  x = 1.0\n  while x > 0.0: x += 1.0\n  return x\n return g()", 7),
+    ],
+)
+def test_an_endless_loop_ends_the_run(body: str, line: int) -> None:
+    message = (
+        rf"law mine: on_ack must end its loops within 100,000 turns; line {line} of mine\.py.* "
+        r"does not: give it a bound, such as `for turn in range\(50\)`, flow \d+ \(at"
+    )
+    with pytest.raises(SimulationError, match=message):
+        run(_SMALL, Programmed(module=_law(f"{_TABLES} {body}")))
+
+
+def test_checks_of_indices_and_loops_change_no_result() -> None:
     """PowerTCP as Precog's and as a user's, with and without them."""
     own = import_module("precog_net.rivals.powertcp")
     copy = _law(Path(str(own.__file__)).read_text(), "copied")
