@@ -71,8 +71,12 @@ def test_configuration_round_trip_and_refusals(device: Device) -> None:
         ({"preset": "x"}, "law preset must be one of"),
         ({"max_gbps": 5000.0}, r"max_rate_gbps must be in 0\.\.2048, not 5000\.0"),
         ({"min_gbps": 60.0}, "min_gbps must not be above max_gbps, not 60 and 50"),
-        ({"init_gbps": 60.0}, r"initial rate must be in 1\.\.50 Gb/s, not 60"),
-        ({"init_gbps": 0.5}, r"initial rate must be in 1\.\.50 Gb/s, not 0\.5"),
+        (
+            {"init_gbps": 60.0},
+            r"initial rate \(init_gbps\) must be in min_gbps\.\.max_gbps, 1\.\.50 Gb/s, not 60: "
+            "give another rate, or other limits",
+        ),
+        ({"init_gbps": 0.5}, r"min_gbps\.\.max_gbps, 1\.\.50 Gb/s, not 0\.5: give another"),
         ({"target_us": float("inf")}, "target_us must be in"),
         ({"model_slot": 99}, "model slot must be in"),
     ):

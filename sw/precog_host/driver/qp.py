@@ -209,7 +209,10 @@ class Qp:
         if low > high:
             raise ValueError(f"min_gbps must not be above max_gbps, not {low:g} and {high:g}")
         if not low <= first <= high:
-            raise ValueError(f"initial rate must be in {low:g}..{high:g} Gb/s, not {first:g}")
+            raise ValueError(
+                f"initial rate (init_gbps) must be in min_gbps..max_gbps, {low:g}..{high:g} Gb/s, "
+                f"not {first:g}: give another rate, or other limits"
+            )
         return config
 
     def apply(self, config: dict[str, int], *, clear: bool = True) -> None:

@@ -177,7 +177,8 @@ def test_export_refuses_a_place_before_it_elaborates(
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     done = run("export", "-o", str(pipe))
-    assert (done.status, done.err) == (2, f"error: file {pipe}: Not a regular file\n")
+    assert done.status == 2
+    assert done.err.startswith(f"error: file {pipe}: Not a regular file: pipes and devices")
     monkeypatch.setattr("precog_hw.corundum.export.app_files", None)
     done = run(*CORUNDUM, "-o", str(pipe / "app"))
     assert (done.status, done.err) == (2, f"error: file {pipe}: No such folder\n")
