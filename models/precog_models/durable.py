@@ -4,6 +4,7 @@ import errno
 import os
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 
 __all__ = ["check_target", "write_durably"]
 
@@ -19,20 +20,24 @@ def check_target(path: str | Path, *, made: bool = False) -> None:
     Raises
     ------
     OSError
-        The name is a folder's or a device's, or its folder does not exist or is read-only.
+        The name is a folder's or a device's, or its folder does not exist or takes no files.
     """
     path = Path(path)
     if path.is_dir() or not path.name:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "Not a regular file", str(path))
+        problem = "Not a regular file: pipes and devices cannot be replaced, give a file's name"
+        raise OSError(errno.EINVAL, problem, str(path))
     folder = path.resolve().parent if path.is_symlink() else path.parent
     if made:
         folder = next(one for one in (folder, *folder.absolute().parents) if one.exists())
     if not folder.is_dir():
         raise FileNotFoundError(errno.ENOENT, "No such folder", str(folder))
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(errno.EACCES, "Folder is read-only", str(folder))
+    try:  # permissions do not tell: root has all of them in /proc, which takes no files
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        problem = f"Folder must take new files: {error.strerror}"
+        raise OSError(error.errno, problem, str(folder)) from error
 
 
 def write_durably(path: str | Path, data: bytes, *, mode: int = 0o644, made: bool = False) -> None:

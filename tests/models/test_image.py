@@ -289,6 +289,8 @@ def test_only_a_regular_file_is_replaced(tmp_path: Path) -> None:
                 attempt(path)
             assert str(caught.value.filename) in (str(path), str(path.parent))
     check_target(tmp_path / "none" / "none" / "m", made=True)
+    with pytest.raises(OSError, match=r"Folder must take new files: No such .*: '/proc'"):
+        check_target("/proc/x/m", made=True)  # even root's
     with pytest.raises(OSError, match=f"No such folder: '{fifo}'"):
         check_target(fifo / "none" / "m", made=True)
     assert fifo.is_fifo()

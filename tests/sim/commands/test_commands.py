@@ -55,7 +55,7 @@ def test_incast_of_several_laws(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--start-gbps 0", "initial rate must be in 1..100 Gb/s, not 0"),
+        ("--start-gbps 0", "min_gbps..max_gbps, 1..100 Gb/s, not 0"),
         ("--senders 99", "flows must be at most the device's 64 queue pairs, not 99"),
         ("--preset mine", "law preset must be one of"),
         ("--scores queue -d sim:tiny", "device must have a queue profiler and forecasts"),
@@ -288,7 +288,7 @@ _BAD = [
     ),
     (["sim", "incast", "--size", str(10**15)], "flow size must be at most 1099511627776"),
     (["sim", "incast", "--jitter-ns", "nan"], "jitter_ns must be in 0.."),
-    (["sim", "incast", *SMALL, "--start-gbps", "0"], "initial rate must be in 1..100 Gb/s, not 0"),
+    (["sim", "incast", *SMALL, "--start-gbps", "0"], "min_gbps..max_gbps, 1..100 Gb/s, not 0"),
     (["pid", "tune", "--preset", "x"], "preset must be one of"),
     (["model", "train", "-o", "/no/folder/m"], "file /no/folder: No such folder"),
     (["model", "train", "-o", "x.model", "--data", "x"], "data plan must be one of"),
@@ -379,6 +379,7 @@ _BAD = [
     (["synth", "--block", "core", "--width", "64"], "--width has no effect with cores alone"),
     (["synth", "--block", "cps-tx", "--lanes", "16"], "--lanes has no effect without a core"),
     (["synth", "-o", "/dev/null"], "file /dev/null: No such folder"),
+    (["synth", "-o", "/proc/x"], "file /proc: Folder must take new files"),
     (["synth", "--board", "ecpix-5-85f", "-o", "/dev/null/x"], "file /dev/null: No such folder"),
     (["report", "/no/folder"], "/no/folder/result.json must exist"),
     (["export", "-o", "x.v", "--preset", "x"], "configuration preset must be one of"),
