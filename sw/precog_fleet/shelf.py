@@ -3,7 +3,8 @@
 import errno
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -44,6 +45,7 @@ class Shelf:
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._db = sqlite3.connect(path, isolation_level=None)
         try:
             self._db.execute("PRAGMA journal_mode = WAL")
@@ -52,7 +54,7 @@ class Shelf:
         except sqlite3.DatabaseError as error:
             self._db.close()
             if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+                raise self._full() from error
             raise ValueError(f"{path} must be a store of records, but: {error}") from error
         self.error = ""
         self._next = self._limit = 0
@@ -66,8 +68,8 @@ class Shelf:
 
         Raises
         ------
-        sqlite3.Error
-            It cannot be written; the file is as it was.
+        OSError, sqlite3.Error
+            As `save`.
         """
         self.save(store.changed())
         store.saved()
@@ -77,7 +79,7 @@ class Shelf:
         try:
             self.keep(store)
             self.error = ""
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             self.error = str(error)
         return not self.error
 
@@ -86,8 +88,10 @@ class Shelf:
 
         Raises
         ------
+        OSError
+            The disk is full; the file is as it was.
         sqlite3.Error
-            It cannot be written; the file is as it was.
+            It cannot be written for another reason; the file is as it was.
         """
         changes = list(changes)
         if not changes:
@@ -97,8 +101,7 @@ class Shelf:
             for row in changes
             if isinstance(row, Row)
         ]
-        with self._db:
-            self._db.execute("BEGIN IMMEDIATE")
+        with self._transaction():
             self._db.executemany("INSERT OR REPLACE INTO pairs VALUES (?, ?, ?, ?, ?)", kept)
             self._db.executemany(
                 "DELETE FROM pairs WHERE origin = ? AND key = ?",
@@ -109,18 +112,38 @@ class Shelf:
         """A version above all that this file ever gave, whatever crashed in between.
 
         Versions start at the time in milliseconds, so those of a lost file are below, too.
+
+        Raises
+        ------
+        OSError, sqlite3.Error
+            As `save`; none of the versions counts as reserved then.
         """
         if self._next == self._limit:
             row = self._db.execute("SELECT version FROM reserved WHERE name = 'own'").fetchone()
-            self._next = max(now, row[0] if row else 1)
-            self._limit = self._next + _BLOCK
-            with self._db:
-                self._db.execute("BEGIN IMMEDIATE")
+            first = max(now, row[0] if row else 1)
+            with self._transaction():
                 self._db.execute(
-                    "INSERT OR REPLACE INTO reserved VALUES ('own', ?)", (self._limit,)
+                    "INSERT OR REPLACE INTO reserved VALUES ('own', ?)", (first + _BLOCK,)
                 )
+            self._next, self._limit = first, first + _BLOCK
         self._next += 1
         return self._next - 1
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing."""
+        try:
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+                raise self._full() from error
+            raise
+
+    def _full(self) -> OSError:
+        problem = f"{os.strerror(errno.ENOSPC)}: make room for it, then try again"
+        return OSError(errno.ENOSPC, problem, str(self._path))
 
     def skip(self) -> None:
         """Let the next version be the time again: others of this member were above the last."""

@@ -110,7 +110,7 @@ class Speaker:
                 self.counts["unsaid"] += 1
                 return False
             self._link.publish(key, frame)
-        except (ValueError, sqlite3.Error, FleetError) as error:
+        except (ValueError, OSError, sqlite3.Error, FleetError) as error:
             self.error = str(error)
             self.counts["unsent"] += 1
             return False

@@ -264,7 +264,7 @@ class Site(Flock):
         self.agents[name].step(self.now + self.skew.get(name, 0))
 
     def _route(self) -> None:
-        with suppress(sqlite3.Error):  # as `RouterProcess`, which counts it
+        with suppress(OSError, sqlite3.Error):  # as `RouterProcess`, which counts it
             self.save_hub()
 
     def _train(self) -> None:
@@ -272,5 +272,5 @@ class Site(Flock):
         if self.now % 500 < 250:
             self.trainer_link.ask(self.now)
         if self.now % 1000 < 250:
-            with suppress(sqlite3.Error):  # as `TrainerNode`
+            with suppress(OSError, sqlite3.Error):  # as `TrainerNode`
                 self.trainer_shelf.keep(self.trainer.store)
