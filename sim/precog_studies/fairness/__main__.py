@@ -36,7 +36,7 @@ from precog_studies.fairness.settings import (
     Case,
     cases,
 )
-from precog_studies.record import finish, write_record
+from precog_studies.record import finish, new_file, new_folder, write_record
 
 __all__ = ["agreement_cases", "device_of", "main", "record", "run_case"]
 
@@ -144,11 +144,11 @@ def _show(console: Console, found: Sequence[tuple[Case, Fairness]]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the experiments; 1 where the RTL and the golden NIC differ."""
     parser = argparse.ArgumentParser(prog="precog study fairness", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/fairness"))
+    parser.add_argument("--out", type=new_folder, default=Path("build/fairness"))
     parser.add_argument("--device", choices=("golden", "rtl"), default="golden")
     parser.add_argument("--horizon-us", type=float, default=100_000.0, help="length of each run")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--page", type=Path, help="where the page goes; by default nowhere")
+    parser.add_argument("--page", type=new_file, help="where the page goes; by default nowhere")
     words = sys.argv[1:] if arguments is None else list(arguments)
     given = parser.parse_args(words)
     began = time.monotonic()

@@ -23,7 +23,7 @@ from precog_sim.forecast.learn import Data, Progress, collect, train_base
 from precog_sim.forecast.per_queue import compare_per_queue, own_traces
 from precog_sim.forecast.scenarios import plan
 from precog_sim.forecast.study import errors_of, judge_horizon, judge_path
-from precog_studies.record import write_record
+from precog_studies.record import new_folder, write_record
 
 __all__ = ["TARGETS", "main", "missed"]
 
@@ -135,7 +135,7 @@ def _show(console: Console, result: dict[str, Any]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the study; 1 where a target is missed."""
     parser = argparse.ArgumentParser(prog="precog study forecasts", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/forecasts"))
+    parser.add_argument("--out", type=new_folder, default=Path("build/forecasts"))
     parser.add_argument("--plan", default="full", help="full, or smoke: seconds")
     parser.add_argument("--save", type=Path, help="train new queue models and write them here")
     parser.add_argument(

@@ -19,7 +19,7 @@ from precog_studies.laws.cases import CASES
 from precog_studies.laws.goals import HPCC, judged
 from precog_studies.laws.kept import Run, done
 from precog_studies.laws.page import page
-from precog_studies.record import finish, write_record
+from precog_studies.record import finish, new_file, new_folder, write_record
 
 __all__ = ["LAWS", "main"]
 
@@ -51,8 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--case", action="append", choices=list(CASES), help="often")
     parser.add_argument("--ours", default=LAWS[0], help="the law that is judged")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument("--out", type=Path, default=Path("build/laws"))
-    parser.add_argument("--page", type=Path, help="where the page goes; by default nowhere")
+    parser.add_argument("--out", type=new_folder, default=Path("build/laws"))
+    parser.add_argument("--page", type=new_file, help="where the page goes; by default nowhere")
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)
     for name in ("seeds", "fabric_seeds"):

@@ -21,7 +21,7 @@ from precog_studies.prediction.cases import CASES, known_levels
 from precog_studies.prediction.judged import JUDGED, judged, ratios, room
 from precog_studies.prediction.page import page
 from precog_studies.prediction.runs import measure
-from precog_studies.record import finish, write_record
+from precog_studies.record import finish, new_file, new_folder, write_record
 
 __all__ = ["main"]
 
@@ -111,8 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--case", action="append", choices=list(CASES), help="often")
     parser.add_argument("--arm", action="append", choices=[*ARMS, *FALSE], help="often")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument("--out", type=Path, default=Path("build/prediction"))
-    parser.add_argument("--page", type=Path, help="where the page goes; by default nowhere")
+    parser.add_argument("--out", type=new_folder, default=Path("build/prediction"))
+    parser.add_argument("--page", type=new_file, help="where the page goes; by default nowhere")
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)
     if asked.seeds < 2:
