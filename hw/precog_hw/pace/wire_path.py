@@ -36,7 +36,7 @@ __all__ = [
 BURST = 8
 _BYPASS = 32  # beats
 _AGAIN = 4
-_UNPACED = 4
+_UNPACED = 4  # at least
 #: Of the pacer: a packet found its window shut, cycles in which one did, windows that opened
 #: without an acknowledgement.
 WINDOW_EVENTS = ("shut", "waits", "expired")
@@ -256,7 +256,11 @@ class WirePath(wiring.Component):
 
     def _grants(self, m: Module, store: PacketStore) -> Signal:
         """Grants of the pacer, and of refused requests, in turn; a strobe for the latter."""
-        m.submodules.unpaced = unpaced = Queue(range(2 * self._config.qps), _UNPACED)
+        # Room for all queues: while a request waited here, the store would hold back the next ones,
+        # and then grants, for ever.
+        count = 2 * self._config.qps
+        depth = max(count, _UNPACED)
+        m.submodules.unpaced = unpaced = Queue(range(count), depth, block=True)
         turn, own, strobe = Signal(), Signal(), Signal()
         request, given = store.o_request, self.i_grant.payload
         asked, queue = self.o_request.payload, request.payload.qp
@@ -266,7 +270,7 @@ class WirePath(wiring.Component):
             m.d.sync += late.eq(before)
             before = late
         m.d.comb += [
-            room.eq(unpaced.level <= _UNPACED - self.CHECK),
+            room.eq(unpaced.level <= depth - self.CHECK),
             self.o_request.valid.eq(request.valid & room),
             asked.qp.eq(queue[:-1]),
             asked.answers.eq(queue[-1]),
