@@ -11,7 +11,7 @@ from precog_models.mac import line_bytes as golden
 from precog_spec.frames.headers import MIN_FRAME
 from precog_spec.frames.line import GAP_BYTES, PREAMBLE
 
-_LATENCY = 10
+_LATENCY = 11
 
 
 def sent(
