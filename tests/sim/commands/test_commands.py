@@ -55,7 +55,10 @@ def test_incast_of_several_laws(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--start-gbps 0", "min_gbps..max_gbps, 1..100 Gb/s, not 0"),
+        (
+            "--start-gbps 0",
+            "initial rate (init_gbps) must be in min_gbps..max_gbps, 1..100 Gb/s, not 0",
+        ),
         ("--senders 99", "flows must be at most the device's 64 queue pairs, not 99"),
         ("--preset mine", "law preset must be one of"),
         ("--scores queue -d sim:tiny", "device must have a queue profiler and forecasts"),
