@@ -77,7 +77,7 @@ BOARDS: dict[str, Board] = {
         2,
         0,
         2000,
-        timing_weight=10,  # static has a clock that is too slow with seed 2
+        timing_weight=5,  # with 10, seed 1 is not routed; static has a clock that is too slow
         joined_luts=True,
     ),
     "versa-ecp5-5g": Board(
