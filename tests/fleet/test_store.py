@@ -308,7 +308,8 @@ def test_a_full_disk_is_told_until_it_takes_records(tmp_path: Path) -> None:
         for n in range(200):
             mine.receive(sealed(record(key=f"dst/10.0.0.{n}")), NOW)
         assert not shelf.try_to_keep(mine)
-        assert shelf.error.endswith(f"make room for it, then try again: '{tmp_path / 's'}'")
+        problem = "No space left on device: make room for it, then try again"
+        assert shelf.error == f"[Errno 28] {problem}: '{tmp_path / 's'}'"
         shelf._db.execute("PRAGMA max_page_count = 1000")
         assert shelf.try_to_keep(mine)
         assert shelf.error == ""

@@ -76,7 +76,10 @@ def test_configuration_round_trip_and_refusals(device: Device) -> None:
             r"initial rate \(init_gbps\) must be in min_gbps\.\.max_gbps, 1\.\.50 Gb/s, not 60: "
             "give another rate, or other limits",
         ),
-        ({"init_gbps": 0.5}, r"min_gbps\.\.max_gbps, 1\.\.50 Gb/s, not 0\.5: give another"),
+        (
+            {"init_gbps": 0.5},
+            r"initial rate \(init_gbps\) must be in min_gbps\.\.max_gbps, 1\.\.50 Gb/s, not 0\.5: ",
+        ),
         ({"target_us": float("inf")}, "target_us must be in"),
         ({"model_slot": 99}, "model slot must be in"),
     ):

@@ -180,8 +180,8 @@ def test_export_refuses_a_place_before_it_elaborates(
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     done = run("export", "-o", str(pipe))
-    assert done.status == 2
-    assert done.err.startswith(f"error: file {pipe}: Not a regular file: pipes and devices")
+    problem = "Not a regular file: pipes and devices cannot be replaced, give a file's name"
+    assert (done.status, done.err) == (2, f"error: file {pipe}: {problem}\n")
     monkeypatch.setattr("precog_hw.corundum.export.app_files", None)
     done = run(*CORUNDUM, "-o", str(pipe / "app"))
     assert (done.status, done.err) == (2, f"error: file {pipe}: No such folder\n")
@@ -291,7 +291,10 @@ _BAD = [
     ),
     (["sim", "incast", "--size", str(10**15)], "flow size must be at most 1099511627776"),
     (["sim", "incast", "--jitter-ns", "nan"], "jitter_ns must be in 0.."),
-    (["sim", "incast", *SMALL, "--start-gbps", "0"], "min_gbps..max_gbps, 1..100 Gb/s, not 0"),
+    (
+        ["sim", "incast", *SMALL, "--start-gbps", "0"],
+        "initial rate (init_gbps) must be in min_gbps..max_gbps, 1..100 Gb/s, not 0: give another",
+    ),
     (["pid", "tune", "--preset", "x"], "preset must be one of"),
     (["model", "train", "-o", "/no/folder/m"], "file /no/folder: No such folder"),
     (["model", "train", "-o", "x.model", "--data", "x"], "data plan must be one of"),
