@@ -46,8 +46,8 @@ class Transmitter(wiring.Component):
         takes = Signal()
         octet = self.i.payload
         m.d.comb += self.i.ready.eq(takes)
-        # The byte before it is on the line: a register, for the choice of the byte and the CRC with
-        # it are too long a way at 125 MHz.
+        # The line's next byte is a register: its choice and the CRC of it take more than a cycle
+        # of 125 MHz.
         chosen = Signal(GMII_TX)
         counted = Signal()  # the FCS has it
         check = Signal()  # it is the FCS' byte `which`, not `chosen.data`
