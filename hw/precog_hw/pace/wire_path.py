@@ -120,8 +120,8 @@ class WirePath(wiring.Component):
 
     Latency: of what passes by 5 cycles; else `PacketStore` and 2. Throughput: a beat per cycle.
     Cost: `PacketStore`, a FIFO of 32 beats, an arbiter, a skid buffer; a block RAM of 2 bits per
-    queue pair. For 16 queue pairs and 128 cells, `relaxed`, 2,166 LUTs, 2,169 flip-flops and 23
-    DP16KD (yosys 0.66); else 3,393, 3,912 and 16.
+    queue pair. For 16 queue pairs and 128 cells, `relaxed`, 2,183 LUTs, 2,174 flip-flops and 24
+    DP16KD (yosys 0.66, mapped as for a board); else 3,772, 4,033 and 13.
 
     Parameters
     ----------
