@@ -1,7 +1,7 @@
 """Grants in the NIC: the pacer, and what decisions and the host tell it."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import DECISION
@@ -177,11 +177,15 @@ class Grants(wiring.Component):
         enabled = [RowMemory(1, self._config.qps) for _ in range(3)]
         settled = Signal(2)
         at = _Orders(self._config, settled.all(), self.i_boost.payload.boost)
+        begins = self._begins(m) if self._config.wire else 1
         self._enable(m, at, latest, enabled)
-        self._tell(m, at, latest)
+        self._tell(m, at, latest, begins)
+        # Only once the connection may begin: what is forgotten before is asked for again, and while
+        # no request is taken the packet store has no room for it.
+        closing = at.closing & begins
         admit = self._admit_one if self._config.relaxed else self._admit
         refused = [
-            admit(m, enabled[n], name, at.closing, settled[n])
+            admit(m, enabled[n], name, closing, settled[n])
             for n, name in enumerate(("request", "ack"))
         ]
 
@@ -212,7 +216,7 @@ class Grants(wiring.Component):
         m: Module,
         known: RowMemory,
         name: str,
-        closing: Signal,
+        closing: Value,
         settled: Value,
     ) -> Value:
         """Let pass what is of an enabled queue pair; a strobe, `CHECK` cycles later, for the rest.
@@ -246,7 +250,7 @@ class Grants(wiring.Component):
         m: Module,
         known: RowMemory,
         name: str,
-        closing: Signal,
+        closing: Value,
         settled: Value,
     ) -> Value:
         """As `_admit`; the next one is taken when the pacer has this one, or when it is refused."""
@@ -319,7 +323,7 @@ class Grants(wiring.Component):
         with m.If(command_stb):
             m.d.sync += [at.todo.eq(at.closes | at.renews), at.closing.eq(at.closes)]
 
-    def _tell(self, m: Module, at: _Orders, latest: Latest) -> None:
+    def _tell(self, m: Module, at: _Orders, latest: Latest, begins: Value | int) -> None:
         """Commands, connections and decisions become the pacer's events, one after the other."""
         pacer, connection = self._pacer, self.i_connection
         m.submodules.connections = connections = plain_memory(
@@ -337,7 +341,6 @@ class Grants(wiring.Component):
             pacer.i_rate.payload.qp.eq(at.job.qp),
             pacer.i_rate.payload.rate.eq(at.job.rate),
         ]
-        begins = self._begins(m) if self._config.wire else 1
         with m.FSM(name="tell"):
             self._choose(m, at, latest, write.en)
             self._configure(m, at, begins)
@@ -373,11 +376,11 @@ class Grants(wiring.Component):
     def _configure(self, m: Module, at: _Orders, begins: Value | int) -> None:
         """CONNECTION, CONFIG and BOOST: the pacer gets a configuration, or a priority alone."""
         pacer = self._pacer
-        with m.State("CONNECTION"), m.If(at.settled | ~at.of_command):
+        with m.State("CONNECTION"), m.If(begins & (at.settled | ~at.of_command)):
             m.next = "CONFIG"
         with m.State("CONFIG"):
-            m.d.comb += pacer.i_config.valid.eq(begins)
-            with m.If(begins & pacer.i_config.ready):
+            m.d.comb += pacer.i_config.valid.eq(1)
+            with m.If(pacer.i_config.ready):
                 with m.If(at.of_command):
                     m.d.sync += [at.todo.eq(0), at.closing.eq(0)]
                 m.next = "IDLE"
@@ -415,8 +418,9 @@ class Grants(wiring.Component):
         pacer, under_way = self._pacer, Signal()
         given = pacer.i_config.valid & pacer.i_config.ready
         did = pacer.commit.payload
+        began = data.View(CONFIG, did.argument[: CONFIG.size])
         with m.If(given & ~pacer.i_config.payload.config.raises):
             m.d.sync += under_way.eq(1)
-        with m.Elif(pacer.commit.valid & (did.kind == EventKind.CONFIG)):
+        with m.Elif(pacer.commit.valid & (did.kind == EventKind.CONFIG) & ~began.raises):
             m.d.sync += under_way.eq(0)
         return self.calm & ~under_way
