@@ -286,6 +286,7 @@ class Pacer(wiring.Component):
             m.d.comb += room.eq(wheel.i.ready & ~pipeline.commit.valid)
 
         others = self._others(m, pipeline, rate, room)
+        rates = next(n for n, (_, port, _) in enumerate(others) if port is rate.o)
         # They take turns for a register, whose event takes turns with the wheel. The next one
         # is known a cycle before.
         turn = Signal(len(others))  # one bit: the one served last
@@ -319,14 +320,20 @@ class Pacer(wiring.Component):
             wiring.connect(m, offers.o, pipeline.i)
         offer = Signal(layout)
         serves_charge, serves_grant, serves_fire, serves_other = (Signal() for _ in range(4))
-        fires = fire.valid & room
         grants = grant.valid & calm
         m.d.comb += [
             serves_charge.eq(charge.valid & room),
             serves_grant.eq(grants & ~serves_charge),
-            serves_fire.eq(fires & ~serves_charge & ~grants & (wheel_turn | ~waits)),
+            serves_fire.eq(fire.valid & room & ~serves_charge & ~grants & (wheel_turn | ~waits)),
             serves_other.eq(waits & ~serves_charge & ~grants & ~serves_fire),
         ]
+        if self._relaxed:
+            # The next event's cycle is that of a commit, which may take the wheel's room: one that
+            # needs room waits a cycle, and the others behind it, or it would never have any.
+            files = charge.valid | (fire.valid & wheel_turn)
+            m.d.comb += serves_other.eq(
+                waits & ~grants & ~(files & wheel.i.ready) & (room | ~chosen[rates])
+            )
         with m.If(serves_charge):
             m.d.comb += offer.eq(
                 self._event(m, EventKind.CHARGE, charge.payload.qp, charge.payload.due)
@@ -359,7 +366,7 @@ class Pacer(wiring.Component):
             granted = Signal()
             m.d.comb += [
                 served.eq(takes & serves_other),
-                calm.eq(~charge.valid & ~(granted & (fires | waits))),
+                calm.eq(~charge.valid & ~(granted & ((fire.valid & wheel.i.ready) | waits))),
             ]
             with m.If(takes & (serves_grant | serves_fire | serves_other)):
                 m.d.sync += granted.eq(serves_grant)
@@ -386,7 +393,8 @@ class Pacer(wiring.Component):
                 (asks[3], EventKind.CONFIG, config, config.config),
             )
         ]
-        others.append((rate.o.valid & room, rate.o, rate.o.payload))
+        rates = rate.o.valid if self._relaxed else rate.o.valid & room
+        others.append((rates, rate.o, rate.o.payload))
         if self._whole:
             expired = self._expiry(m, pipeline)
             expire = self._event(m, EventKind.EXPIRE, expired.payload, 0)
