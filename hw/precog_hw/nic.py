@@ -156,13 +156,13 @@ class PrecogNic(wiring.Component):
         tables = CounterTables(m, bank, relaxed=config.relaxed)
         m.submodules.watchdog = watchdog = Watchdog()
         wiring.connect(m, wiring.flipped(self.s_axil), front.axil)
+        bus: wiring.PureInterface = front.bus
         if config.micro:
             m.submodules.share = share = BusShare(self.regmap.address_bits)
             wiring.connect(m, front.bus, share.host)
             wiring.connect(m, core.registers, share.reader)
-            wiring.connect(m, share.bus, bank.bus)
-        else:
-            wiring.connect(m, front.bus, bank.bus)
+            bus = share.bus
+        self._access(m, bus, bank.bus)
         wiring.connect(m, core.o_decision, wiring.flipped(self.o_decision))
         card = None
         if config.width:
@@ -239,6 +239,15 @@ class PrecogNic(wiring.Component):
         if config.activity:
             wakes(parts, counters, causes, resetting)
         return m
+
+    def _access(self, m: Module, source: wiring.PureInterface, bus: wiring.PureInterface) -> None:
+        """Accesses of `source`; counters in block RAM have an address before its strobe."""
+        if not self._config.relaxed:
+            wiring.connect(m, source, bus)
+            return
+        m.d.sync += bus.stb.eq(source.stb)
+        m.d.comb += [getattr(bus, n).eq(getattr(source, n)) for n in ("write", "addr", "data")]
+        m.d.comb += [getattr(source, n).eq(getattr(bus, n)) for n in ("ack", "err", "rdata")]
 
     def _card(self) -> Card:
         config = self._config

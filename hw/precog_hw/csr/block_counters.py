@@ -38,7 +38,7 @@ class _Table:
     Attributes
     ----------
     index : Signal(range(count))
-        Counter to be read, in the cycle of `BlockCounters.asked`.
+        Counter to be read, in the cycle before `BlockCounters.asked`.
     inside : Signal(1)
         It is in this table, as above.
     low, high : Signal(32)
@@ -194,11 +194,11 @@ class BlockCounters(Elaboratable):
         class_reads, class_row = self._class_rows(m, first, row_bits, classes, clears)
         turns, copies, host_row = Signal(), Signal(), Signal(row_bits)
         tables = [*self._events, *self._classes]
+        m.d.sync += host_row.eq(
+            _chosen((t.inside, Const(first[t.name], row_bits)) for t in tables)
+            + _chosen((t.inside, t.index) for t in tables)
+        )
         m.d.comb += [
-            host_row.eq(
-                _chosen((t.inside, Const(first[t.name], row_bits)) for t in tables)
-                + _chosen((t.inside, t.index) for t in tables)
-            ),
             turns.eq(~self.asked & ~class_reads & ~copying),
             copies.eq(~self.asked & copying),
             read.en.eq(1),

@@ -23,7 +23,7 @@ class CounterTables:
         Of the device; counters become submodules of it.
     bank : RegisterBank
         Whose bus is `AxiLiteFrontEnd`'s or `BusShare`'s: they ask no oftener than counters in
-        block RAM allow.
+        block RAM allow. If `relaxed`, its address is there a cycle before its strobe.
     relaxed : bool
         Tables that are made here in one block RAM, classes one at a time: `BlockCounters`.
 

@@ -67,12 +67,13 @@ class _Bench:
         for table in self._tables:
             values = []
             for index in range(table.count):
-                while self._ask != 1:
+                while self._ask != 2:
                     await self.step()
                 ctx.set(table.index, index)
                 ctx.set(table.inside, 1)
                 await self.step()
                 ctx.set(table.inside, 0)
+                await self.step()
                 values.append(ctx.get(table.high) << 32 | ctx.get(table.low))
             found[table.name] = values
         return found
@@ -244,6 +245,7 @@ def test_a_second_count_that_comes_too_early_waits(seed: int) -> None:
             await ctx.tick()
         ctx.set(table.inside, 1)
         ctx.set(table.index, 2)
+        await ctx.tick()
         ctx.set(dut.asked, 1)
         await ctx.tick()
         assert ctx.get(table.low) == 3
