@@ -99,9 +99,7 @@ def attach(
         fifo.one_qp.eq(bank.trace_filter_one_qp),
         fifo.qp.eq(bank.trace_qp_qp),
         fifo.every.eq(bank.trace_every_every),
-        fifo.pop.eq(bank.trace_command_pop),
         fifo.threshold.eq(bank.trace_threshold_threshold),
-        fifo.clear.eq(bank.trace_command_clear),
         fifo.reset.eq(bank.reset_command_trace),
         bank.reset_state_trace.eq(0),
         bank.trace_state_level.eq(fifo.level),
@@ -113,6 +111,11 @@ def attach(
         ),
         counters.events.eq(fifo.events),
         counters.amount.eq(fifo.lost),
+    ]
+    # Registers: the bank is far away, and what follows a pop takes most of a cycle.
+    m.d.sync += [
+        fifo.pop.eq(bank.trace_command_pop),
+        fifo.clear.eq(bank.trace_command_clear),
     ]
     tables.show("trace", "counters", counters)
     return fifo.reached

@@ -74,10 +74,14 @@ class RegisterBank(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         bus = self.bus
-        execute, answer, ack = Signal(), Signal(), Signal()
-        m.d.sync += [execute.eq(bus.stb), answer.eq(execute), ack.eq(answer)]
+        answer, ack = Signal(), Signal()
         write, read = Signal(), Signal()
-        m.d.comb += [write.eq(execute & bus.write), read.eq(execute & ~bus.write)]
+        m.d.sync += [
+            write.eq(bus.stb & bus.write),
+            read.eq(bus.stb & ~bus.write),
+            answer.eq(write | read),
+            ack.eq(answer),
+        ]
 
         known = []
         results = []
