@@ -9,8 +9,9 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
+
+from precog_sim.targets import new_folder
 
 from .packages import Cache, default_cache
 from .run import run
@@ -38,7 +39,7 @@ _LAWS = {"off": "fixed", "on": "dcqcn"}
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; its exit status."""
     parser = argparse.ArgumentParser(prog="python -m precog_lab.picture", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/lab"))
+    parser.add_argument("--out", type=new_folder, default="build/lab")
     parser.add_argument("--iterations", type=int, default=_SETTINGS.iterations)
     parser.add_argument("--until", type=float, default=0.0, help="ms of card time; 0: all")
     chosen = parser.parse_args(arguments)

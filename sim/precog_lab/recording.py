@@ -8,7 +8,9 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+
+from precog_models.durable import write_durably
+from precog_sim.targets import new_file
 
 from .packages import Cache, default_cache
 from .run import run
@@ -67,7 +69,7 @@ def moving(pictures: Sequence[str], seconds: float) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; its exit status."""
     parser = argparse.ArgumentParser(prog="python -m precog_lab.recording", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/lab.svg"))
+    parser.add_argument("--out", type=new_file, default="docs/lab.svg")
     chosen = parser.parse_args(arguments)
     outcome, pictures = record(
         lambda served: run(
@@ -76,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _EVERY_S,
     )
     step = -(-len(pictures) // _MOST)
-    chosen.out.write_text(moving([text for _, text in pictures[::step]], _SHOWN_S))
+    picture = moving([text for _, text in pictures[::step]], _SHOWN_S)
+    write_durably(chosen.out, picture.encode(), made=True)
     print(f"{len(pictures)} pictures, {outcome.figures['frames']} frames: {chosen.out}")
     return int(bool(outcome.differences))
 

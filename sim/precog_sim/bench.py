@@ -16,7 +16,6 @@ import argparse
 import json
 import statistics
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -39,6 +38,7 @@ from precog_sim.network import (
     run,
 )
 from precog_sim.network.congestion import CongestionControl
+from precog_sim.targets import new_folder
 from precog_spec.contract import Flag
 
 __all__ = ["bench_loop", "bench_simulator", "main"]
@@ -125,7 +125,7 @@ def bench_loop(repetitions: int, preset: str = "thesis", rtl: str = "sim:") -> d
 def main() -> int:
     """Write ``simulator.json`` and ``loop.json`` and print them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/bench"))
+    parser.add_argument("--out", type=new_folder, default="build/bench")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--preset", default="thesis", help="incast preset")
     arguments = parser.parse_args()

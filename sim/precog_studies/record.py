@@ -1,34 +1,13 @@
 """How studies end: figures for machines, a page for people."""
 
-import argparse
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from precog_models.durable import check_target, write_durably
+from precog_models.durable import write_durably
 
-__all__ = ["finish", "new_file", "new_folder", "write_record"]
-
-
-def new_file(text: str) -> Path:
-    """An option's file, checked before the work whose result goes there.
-
-    Raises
-    ------
-    argparse.ArgumentTypeError
-        No such file can be written.
-    """
-    try:
-        check_target(text, made=True)
-    except OSError as error:
-        raise argparse.ArgumentTypeError(f"file {error.filename}: {error.strerror}") from error
-    return Path(text)
-
-
-def new_folder(text: str) -> Path:
-    """An option's folder, as `new_file`."""
-    return new_file(str(Path(text) / "record")).parent
+__all__ = ["finish", "write_record"]
 
 
 def write_record(record: Path, said: Mapping[str, Any]) -> None:

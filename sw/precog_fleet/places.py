@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from precog_models.durable import check_target
+
 __all__ = [
     "AUTHORITY",
     "FLEET",
@@ -88,11 +90,12 @@ def require_new(folder: Path, *besides: Kind) -> None:
     ValueError
         It is in use, or a file.
     OSError
-        It cannot be looked at.
+        It cannot be looked at, or takes no files.
     """
     used = any((folder / kind.marker).exists() for kind in _KINDS if kind not in besides)
     if used or (folder.exists() and not folder.is_dir()):
         raise ValueError(f"folder must be new, but {folder} {_state(folder)}")
+    check_target(folder / "x", made=True)
 
 
 def _state(folder: Path) -> str:

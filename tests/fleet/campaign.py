@@ -20,7 +20,9 @@ from typing import Any
 
 from precog_fleet.assignments import Drift
 from precog_host.transport import DeviceError
+from precog_models.durable import write_durably
 from precog_sim.commit import commit_name
+from precog_sim.targets import new_file
 from precog_spec.markdown import table
 
 from .breaking import Disk, breaking
@@ -174,8 +176,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, help="of the first run; drawn by default")
     parser.add_argument("--workers", type=int, default=1, help="processes")
-    parser.add_argument("--out", type=Path, default=Path("build/soak/faults.json"))
-    parser.add_argument("--page", type=Path, help="where the page goes; by default nowhere")
+    parser.add_argument("--out", type=new_file, default="build/soak/faults.json")
+    parser.add_argument("--page", type=new_file, help="where the page goes; by default nowhere")
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)
     for name in ("runs", "workers"):
@@ -202,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             asked.out.write_text(json.dumps(told, indent=1) + "\n")
     print(f"{len(told['runs'])} runs passed, {len(told['failed'])} failed", flush=True)
     if asked.page is not None:
-        asked.page.write_text(page(told, str(asked.out)))
+        write_durably(asked.page, page(told, str(asked.out)).encode(), made=True)
     return 1 if told["failed"] else 0
 
 

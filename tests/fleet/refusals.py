@@ -53,6 +53,8 @@ _USED = (
     ("{authority}", "folder must be new, but {authority} is an authority's folder"),
     ("{host0}", "folder must be new, but {host0} is a member's folder"),
     ("{repo}", "folder must be new, but {repo} is a repository"),
+    ("{file}/x", "file {file}: No such folder"),
+    ("/proc/x", "file /proc: Folder must take new files"),
 )
 _NO_KEYS = (("{nope}", "of its 2 keys, found 0 in {nope}: give --keys for the others"),)
 _STAGES = {

@@ -172,6 +172,11 @@ def test_what_a_task_raises_is_the_job_s(data: Dataset, tmp_path: Path) -> None:
         train(data, pretrained("rtt-incast"), tmp_path, SMALL, Here())
 
 
+def test_a_folder_that_takes_no_files_is_refused_before_the_training(data: Dataset) -> None:
+    with pytest.raises(OSError, match=r"Folder must take new files: .* '/proc'"):
+        train(data, START, Path("/proc/x"), SMALL, Here())
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("rounds", -1), ("shard", 0), ("least", 0), ("most", 0), ("seed", -1)]
 )

@@ -27,18 +27,3 @@ def test_options_and_the_exit_status_pass_through(monkeypatch: pytest.MonkeyPatc
 def test_a_study_refuses_what_it_cannot_do() -> None:
     with pytest.raises(SystemExit):
         commands.run("figure20", ["--seeds", "1"])
-
-
-@pytest.mark.parametrize("name", list(commands.STUDIES))
-def test_a_place_that_takes_no_files_is_refused_at_the_start(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        commands.run(name, ["--out", "/proc/x"])  # root may do all there, and yet it takes none
-    assert "argument --out: file /proc: Folder must take new files: No" in capsys.readouterr().err
-
-
-def test_a_page_s_place_is_checked_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        commands.run("figure20", ["--page", str(tmp_path)])
-    assert f"argument --page: file {tmp_path}: Is a directory" in capsys.readouterr().err

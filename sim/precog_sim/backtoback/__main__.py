@@ -12,10 +12,11 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from rich.progress import Progress
+
+from precog_sim.targets import new_file
 
 from .account import check
 from .node import SLOTS
@@ -101,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=int,
         help="mean time between resets or model swaps of an end: 100000; 0: none",
     )
-    parser.add_argument("--out", type=Path, default=Path("build/soak/backtoback.json"))
+    parser.add_argument("--out", type=new_file, default="build/soak/backtoback.json")
     parser.add_argument(
         "--windows",
         type=int,

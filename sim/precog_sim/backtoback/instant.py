@@ -12,9 +12,9 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 from precog_sim.rtl.packet_block import Wire
+from precog_sim.targets import new_file
 
 from .frames import Packet, build
 from .node import SLOTS, Ends, Node
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("build/soak/instant.json"))
+    parser.add_argument("--out", type=new_file, default="build/soak/instant.json")
     chosen = parser.parse_args(arguments)
     if chosen.runs < 1:
         parser.error(f"--runs must be positive, not {chosen.runs}")

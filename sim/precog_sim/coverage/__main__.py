@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from precog_sim.rtl.verilate import BUILD_ROOT
+from precog_sim.targets import new_folder
 
 from .points import Module, distinct, merged
 
@@ -56,7 +57,7 @@ def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="precog_sim.coverage", description=__doc__)
     parser.add_argument("counts", type=Path, help="folder that PRECOG_COVERAGE named")
-    parser.add_argument("--out", type=Path, default=Path("build/coverage"))
+    parser.add_argument("--out", type=new_folder, default="build/coverage")
     arguments = parser.parse_args()
     said = summary(merged(arguments.counts, BUILD_ROOT))
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -39,6 +39,7 @@ from precog_sim.report.hardware import read_hardware
 from precog_sim.report.page import render
 from precog_sim.report.series import Prediction, Series
 from precog_sim.report.thesis import ALGORITHMS
+from precog_sim.targets import new_folder
 
 __all__ = ["main", "run_demo"]
 
@@ -166,7 +167,7 @@ def run_demo(chosen: Plan, out: Path, stages: Stages, command: str) -> tuple[Dem
 def main() -> int:
     """Exit status: 0, or 1 if RTL and golden model differ."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/demo"))
+    parser.add_argument("--out", type=new_folder, default="build/demo")
     parser.add_argument("--plan", choices=sorted(PLANS), default="full")
     arguments = parser.parse_args()
     stages = Stages()

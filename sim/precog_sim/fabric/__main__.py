@@ -9,15 +9,16 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.progress import Progress
 
+from precog_models.durable import write_durably
 from precog_sim.commit import commit_name
 from precog_sim.fabric.campaign import SEEDED, other_seeds, simulate
 from precog_sim.fabric.page import page
 from precog_sim.fabric.traffic import LAWS, NETWORKS
+from precog_sim.targets import new_file, new_folder
 
 __all__ = ["main"]
 
@@ -27,8 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="precog_sim.fabric", description=__doc__)
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
     parser.add_argument("--laws", nargs="+", choices=LAWS, default=list(LAWS))
-    parser.add_argument("--out", type=Path, default=Path("build/fabric"), help="folder for results")
-    parser.add_argument("--page", type=Path, help="where the page goes; default: into the folder")
+    parser.add_argument("--out", type=new_folder, default="build/fabric", help="folder for results")
+    parser.add_argument("--page", type=new_file, help="default: into the folder")
     parser.add_argument(
         "--seeds",
         type=int,
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = page(said, record.as_posix())
     asked.out.mkdir(parents=True, exist_ok=True)
     record.write_text(json.dumps(said, indent=1) + "\n")
-    (asked.page or asked.out / "fabric.md").write_text(text)
+    write_durably(asked.page or asked.out / "fabric.md", text.encode(), made=True)
     for line in runs:
         distance = line["distance"].get("normal")
         off = "no figure" if distance is None else f"{distance:+.2%}"

@@ -7,11 +7,11 @@ import argparse
 import json
 import time
 from dataclasses import asdict
-from pathlib import Path
 
 from rich.progress import Progress
 
 from precog_sim.rtl.library import RtlNic
+from precog_sim.targets import new_folder
 from precog_spec.config import PRESETS
 
 from .campaign import Faults
@@ -24,7 +24,7 @@ _SINGLES, _STATES = 192, 24  # in a round
 def main() -> int:
     """Exit status: 0 if every claim holds."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/faults"), help="folder for results")
+    parser.add_argument("--out", type=new_folder, default="build/faults", help="folder for results")
     parser.add_argument("--preset", default="tiny", choices=sorted(PRESETS))
     parser.add_argument("--flips", type=int, default=100_000, help="least number, of all kinds")
     parser.add_argument("--seed", type=int, default=1)

@@ -3,7 +3,8 @@
 import argparse
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
+
+from precog_sim.targets import new_folder
 
 from .run import MUTANTS, PROOFS, run
 
@@ -16,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--list", action="store_true", help="names and claims; nothing is run")
     parser.add_argument("--no-mutants", action="store_true", help="the proofs alone")
-    parser.add_argument("--out", type=Path, default=Path("build/formal"), help="folder for results")
+    parser.add_argument("--out", type=new_folder, default="build/formal", help="folder for results")
     arguments = parser.parse_args(argv)
     for name in arguments.names:
         if not any(fnmatchcase(proof.name, name) for proof in PROOFS):

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from precog_sim.targets import new_folder
+
 from .blocks import BLOCKS
 from .campaign import Found, campaign
 
@@ -21,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("blocks", nargs="*", default=names, help=f"of {', '.join(names)}")
     parser.add_argument("--count", type=int, default=8, help="mutants of a block")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("build/mutation"), help="folder")
+    parser.add_argument("--out", type=new_folder, default="build/mutation", help="folder")
     arguments = parser.parse_args(argv)
     for name in arguments.blocks:
         if name not in names:

@@ -15,7 +15,6 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from precog_host.device import Device
 from precog_host.emulator.device import Emulator
+from precog_sim.targets import new_file
 from precog_spec.config import PRESETS, NicConfig
 from precog_spec.contract import DECISION_FIELDS, Algorithm, Flag
 from precog_spec.law_fields import LAW_EVENT_FIELDS
@@ -315,7 +315,7 @@ def _configure(device: Device, qp: int, config: dict[str, int], clear: bool) -> 
 def main() -> int:
     """Exit status: 0 if nothing differs."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/exactness.json"))
+    parser.add_argument("--out", type=new_file, default="build/exactness.json")
     parser.add_argument("--predictions", type=int, default=1_000_000, help="per lane count")
     parser.add_argument("--batch", type=int, default=10_000, help="decisions between changes")
     parser.add_argument("--presets", nargs="+", default=["lanes16", "lanes64", "lanes128"])

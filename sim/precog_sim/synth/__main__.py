@@ -20,6 +20,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from precog_hw.export import PACKET_BLOCKS
 from precog_hw.stream.packet import WIDTHS
 from precog_sim.commit import commit_name
+from precog_sim.targets import new_file, new_folder
 from precog_spec.config import PRESETS
 
 from .blocks import LANES
@@ -27,7 +28,7 @@ from .netlist_run import run_netlist
 from .page import page
 from .place import Placed, place
 from .rate import QPS, RATE_BLOCKS
-from .record import check_tables, recorded, update
+from .record import recorded, update
 from .subject import Subject, best_of, core_subject, packet_subject, rate_subject
 
 __all__ = ["main"]
@@ -40,7 +41,7 @@ CORES = ("core", "core-ecc")  # without and with SECDED of the models' words
 def main() -> int:
     """Exit status: 0 if every block was routed and the netlist equals the golden model."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/synth"))
+    parser.add_argument("--out", type=new_folder, default="build/synth")
     parser.add_argument(
         "--block",
         nargs="+",
@@ -69,7 +70,9 @@ def main() -> int:
         default=60.0,
         help="minutes for a seed; some routings have no end, and are listed as such (default 60)",
     )
-    parser.add_argument("--record", type=Path, default=TRACKED, help="where the demo looks")
+    parser.add_argument(
+        "--record", type=new_file, default=str(TRACKED), help="where the demo looks"
+    )
     parser.add_argument("--path", action="store_true", help="print each critical path")
     parser.add_argument(
         "--netlist",
@@ -78,7 +81,6 @@ def main() -> int:
         help="decisions of the core's netlist's simulation; 0: none",
     )
     arguments = parser.parse_args()
-    check_tables(parser, arguments.out / "summary.json", arguments.record)
     try:  # before hours of work
         _check(arguments)
     except ValueError as error:

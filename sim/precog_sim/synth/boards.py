@@ -16,10 +16,10 @@ from typing import Any
 from precog_hw.boards.board import BOARDS
 from precog_models.durable import write_durably
 from precog_sim.commit import commit_name
+from precog_sim.targets import new_file, new_folder
 
 from .bitstream import BitstreamError, build, row
 from .page import boards_page, clocks_text
-from .record import check_tables
 from .target import SynthError
 
 __all__ = ["COLUMNS", "main", "shown"]
@@ -34,13 +34,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--board", nargs="+", default=list(BOARDS), choices=tuple(BOARDS))
     parser.add_argument("--seed", type=int, default=1, help="nextpnr's; by default 1")
-    parser.add_argument("--out", type=Path, default=Path("build/synth"))
-    parser.add_argument("--record", type=Path, default=RECORD)
+    parser.add_argument("--out", type=new_folder, default="build/synth")
+    parser.add_argument("--record", type=new_file, default=str(RECORD))
     parser.add_argument(
         "--twice", action="store_true", help="make each once more from nothing, and compare"
     )
     arguments = parser.parse_args()
-    check_tables(parser, arguments.out / "boards.json", arguments.record)
     status = 0
     for name in arguments.board:
         print(f"{name}: synthesis, place and route, ten to forty minutes ...", flush=True)

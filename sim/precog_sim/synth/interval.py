@@ -8,18 +8,17 @@ import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from precog_host.device import Device
 from precog_models.image import pretrained
 from precog_sim.commit import commit_name
+from precog_sim.targets import new_folder
 from precog_spec.config import PRESETS
 
 from ..rtl.library import RtlNic
 from ..rtl.transport import RtlTransport
-from .record import check_tables
 
 __all__ = ["image", "interval", "main"]
 
@@ -64,11 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--preset", default="corundum-100g", choices=sorted(PRESETS))
     parser.add_argument("--mhz", type=float, default=250.0, help="clock of the core")
-    parser.add_argument("--out", type=Path, default=Path("build/synth"))
+    parser.add_argument("--out", type=new_folder, default="build/synth")
     given = parser.parse_args(arguments)
     if not 1 <= given.mhz <= 2000:
         parser.error(f"--mhz must be in 1..2000, not {given.mhz:g}")
-    check_tables(parser, given.out / f"interval-{given.preset}.json")
     config = PRESETS[given.preset]
     core = replace(
         config, width=0, wire=0, receiver=False, senders=False, macs=0, grants=False, dsp="generic"

@@ -4,8 +4,9 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
+from precog_models.durable import write_durably
+from precog_sim.targets import new_file
 from precog_spec.markdown import table
 
 from .blocks import LANES, core_config
@@ -43,13 +44,13 @@ def page(found: Mapping[int, Sequence[int]]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0."""
     parser = argparse.ArgumentParser(prog="python -m precog_sim.synth.latency", description=__doc__)
-    parser.add_argument("--page", type=Path, help="where it goes; by default it is printed")
+    parser.add_argument("--page", type=new_file, help="where it goes; by default it is printed")
     asked = parser.parse_args(arguments)
     text = page({lanes: measured(lanes) for lanes in LANES})
     if asked.page is None:
         print(text, end="")
     else:
-        asked.page.write_text(text)
+        write_durably(asked.page, text.encode(), made=True)
     return 0
 
 

@@ -1,25 +1,13 @@
 """What was synthesised, on disk: a list of lines, each named by its block and its size."""
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
 
-from precog_models.durable import check_target
-
-__all__ = ["SIZES", "check_tables", "name_of", "recorded", "update"]
+__all__ = ["SIZES", "name_of", "recorded", "update"]
 
 #: What a line's size is: each line has one of these.
 SIZES = ("lanes", "width", "qps")
-
-
-def check_tables(parser: argparse.ArgumentParser, *paths: Path) -> None:
-    """End with a message if a file cannot be written, before the work whose result goes there."""
-    for path in paths:
-        try:
-            check_target(path, made=True)
-        except OSError as error:
-            parser.error(f"file {error.filename}: {error.strerror}")
 
 
 def name_of(line: dict[str, Any]) -> tuple[int, str, int]:

@@ -16,12 +16,12 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from precog_hw.export import nic_verilog
 from precog_sim.commit import commit_name
+from precog_sim.targets import new_folder
 from precog_spec.config import PRESETS
 
 from .blocks import TOP
 from .place import xcup_cells
 from .rate import engine_verilog, rate_verilog
-from .record import check_tables
 
 __all__ = ["Xcup", "main", "xcup_area"]
 
@@ -102,12 +102,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--qps", type=int, nargs="+", default=[1024], help="queue pairs of the block, once for each"
     )
-    parser.add_argument("--out", type=Path, default=Path("build/synth"))
+    parser.add_argument("--out", type=new_folder, default="build/synth")
     given = parser.parse_args(arguments)
     for qps in given.qps:
         if qps < 2 or qps & (qps - 1):
             parser.error(f"--qps must be powers of two, 2 or more, not {qps}")
-    check_tables(parser, given.out / "xcup.json")
     todo: list[tuple[dict[str, Any], Callable[[], str]]] = [
         ({"preset": given.preset}, lambda: nic_verilog(PRESETS[given.preset], name=TOP))
     ]

@@ -15,18 +15,18 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from precog_host.output import progress_bar
 from precog_net.laws import NAMES, RIVALS
 from precog_sim.commit import commit_name
+from precog_sim.targets import new_file, new_folder
 from precog_studies.fabric_speed import cases, rings, rival
 from precog_studies.fabric_speed.machine import processor, processors
 from precog_studies.fabric_speed.page import page, picture
 from precog_studies.kept import kept
-from precog_studies.record import finish, new_file, new_folder, write_record
+from precog_studies.record import finish, write_record
 
 __all__ = ["PARTS", "main"]
 
@@ -170,10 +170,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--law", action="append", choices=_LAWS, help="of rings; often")
     parser.add_argument("--jobs", type=int, default=1, help="processes, of rings")
     parser.add_argument(
-        "--runs", type=new_folder, default=Path("build/fabric_speed"), help="kept results"
+        "--runs", type=new_folder, default="build/fabric_speed", help="kept results"
     )
     parser.add_argument("--scale", type=float, default=1.0, help="shorter runs: below 1")
-    parser.add_argument("--out", type=new_folder, default=Path("build/fabric_speed"))
+    parser.add_argument("--out", type=new_folder, default="build/fabric_speed")
     parser.add_argument("--page", type=new_file, help="where the page goes; by default nowhere")
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)

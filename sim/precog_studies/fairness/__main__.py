@@ -12,7 +12,6 @@ import dataclasses
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -25,6 +24,7 @@ from precog_sim.agreement import tell_agreement
 from precog_sim.commit import commit_name
 from precog_sim.loop import Comparison, compare, run_in_loop
 from precog_sim.network import Record, Result
+from precog_sim.targets import new_file, new_folder
 from precog_studies.fairness.measure import Fairness, measure
 from precog_studies.fairness.page import page
 from precog_studies.fairness.settings import (
@@ -36,7 +36,7 @@ from precog_studies.fairness.settings import (
     Case,
     cases,
 )
-from precog_studies.record import finish, new_file, new_folder, write_record
+from precog_studies.record import finish, write_record
 
 __all__ = ["agreement_cases", "device_of", "main", "record", "run_case"]
 
@@ -144,7 +144,7 @@ def _show(console: Console, found: Sequence[tuple[Case, Fairness]]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the experiments; 1 where the RTL and the golden NIC differ."""
     parser = argparse.ArgumentParser(prog="precog study fairness", description=__doc__)
-    parser.add_argument("--out", type=new_folder, default=Path("build/fairness"))
+    parser.add_argument("--out", type=new_folder, default="build/fairness")
     parser.add_argument("--device", choices=("golden", "rtl"), default="golden")
     parser.add_argument("--horizon-us", type=float, default=100_000.0, help="length of each run")
     parser.add_argument("--seed", type=int, default=0)

@@ -9,7 +9,6 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from precog_host.output import progress_bar
@@ -19,10 +18,11 @@ from precog_sim.commit import commit_name
 from precog_sim.report.figures.figure20 import HEIGHT_PX, draw
 from precog_sim.report.figures.style import save
 from precog_sim.report.studies import Figure20
+from precog_sim.targets import new_file, new_folder
 from precog_studies.figure20.laws import LAWS
 from precog_studies.figure20.measure import bounds, claims, figures
 from precog_studies.figure20.page import page
-from precog_studies.record import finish, new_file, new_folder, write_record
+from precog_studies.record import finish, write_record
 
 __all__ = ["main", "record"]
 
@@ -53,10 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--topology", default=_TOPOLOGY, help="as of precog sim fabric")
     parser.add_argument("--workload", default=_WORKLOAD, help="as of precog sim fabric")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument(
-        "--runs", type=new_folder, default=Path("build/figure20"), help="kept results"
-    )
-    parser.add_argument("--out", type=new_folder, default=Path("build/figure20"), help="folder")
+    parser.add_argument("--runs", type=new_folder, default="build/figure20", help="kept results")
+    parser.add_argument("--out", type=new_folder, default="build/figure20", help="folder")
     parser.add_argument("--page", type=new_file, help="where the page goes; by default nowhere")
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)

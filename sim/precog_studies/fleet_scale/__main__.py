@@ -11,16 +11,16 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 from precog_sim.commit import commit_name
+from precog_sim.targets import new_file, new_folder
 from precog_studies.fleet_scale.costs import measured
 from precog_studies.fleet_scale.page import page
 from precog_studies.fleet_scale.scenario import Course
 from precog_studies.fleet_scale.steps import against_real, compare, whole
 from precog_studies.fleet_scale.world import Fleet
-from precog_studies.record import finish, new_file, new_folder, write_record
+from precog_studies.record import finish, write_record
 
 __all__ = ["main"]
 
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--agents", type=int, nargs="+", default=[1000, 10_000])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2, help="processes at a time")
-    parser.add_argument("--out", type=new_folder, default=Path("build/fleet_scale"))
+    parser.add_argument("--out", type=new_folder, default="build/fleet_scale")
     parser.add_argument("--page", type=new_file, help="where the page goes; by default nowhere")
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)

@@ -23,7 +23,8 @@ from precog_sim.forecast.learn import Data, Progress, collect, train_base
 from precog_sim.forecast.per_queue import compare_per_queue, own_traces
 from precog_sim.forecast.scenarios import plan
 from precog_sim.forecast.study import errors_of, judge_horizon, judge_path
-from precog_studies.record import new_folder, write_record
+from precog_sim.targets import new_folder
+from precog_studies.record import write_record
 
 __all__ = ["TARGETS", "main", "missed"]
 
@@ -71,6 +72,7 @@ def run(
         horizons[h]["missed"] = missed(horizons[h]["errors"])
         if save is not None:
             card = images[h].card | {"errors": horizons[h]["errors"]}
+            save.mkdir(parents=True, exist_ok=True)
             Image(images[h].weights, card).save(save / f"queue-{h}rtt.safetensors")
     return {
         "plan": name,
@@ -135,9 +137,9 @@ def _show(console: Console, result: dict[str, Any]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the study; 1 where a target is missed."""
     parser = argparse.ArgumentParser(prog="precog study forecasts", description=__doc__)
-    parser.add_argument("--out", type=new_folder, default=Path("build/forecasts"))
+    parser.add_argument("--out", type=new_folder, default="build/forecasts")
     parser.add_argument("--plan", default="full", help="full, or smoke: seconds")
-    parser.add_argument("--save", type=Path, help="train new queue models and write them here")
+    parser.add_argument("--save", type=new_folder, help="train new queue models into this folder")
     parser.add_argument(
         "--updates", type=int, default=QUEUE_RECIPES["base"].updates, help="of GRU and oracle too"
     )

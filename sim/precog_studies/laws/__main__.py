@@ -9,17 +9,17 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from precog_host.output import progress_bar
 from precog_sim.commit import commit_name
 from precog_sim.network import estimate
+from precog_sim.targets import new_file, new_folder
 from precog_studies.laws.cases import CASES
 from precog_studies.laws.goals import HPCC, judged
 from precog_studies.laws.kept import Run, done
 from precog_studies.laws.page import page
-from precog_studies.record import finish, new_file, new_folder, write_record
+from precog_studies.record import finish, write_record
 
 __all__ = ["LAWS", "main"]
 
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--case", action="append", choices=list(CASES), help="often")
     parser.add_argument("--ours", default=LAWS[0], help="the law that is judged")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument("--out", type=new_folder, default=Path("build/laws"))
+    parser.add_argument("--out", type=new_folder, default="build/laws")
     parser.add_argument("--page", type=new_file, help="where the page goes; by default nowhere")
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)

@@ -9,19 +9,19 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from precog_fleet.runner import Task
 from precog_host.output import progress_bar
 from precog_sim.commit import commit_name
+from precog_sim.targets import new_file, new_folder
 from precog_studies.kept import kept, run_key
 from precog_studies.prediction.arms import ARMS, FALSE, FORECASTS, HOSTS, OFF, WITHOUT_MODEL
 from precog_studies.prediction.cases import CASES, known_levels
 from precog_studies.prediction.judged import JUDGED, judged, ratios, room
 from precog_studies.prediction.page import page
 from precog_studies.prediction.runs import measure
-from precog_studies.record import finish, new_file, new_folder, write_record
+from precog_studies.record import finish, write_record
 
 __all__ = ["main"]
 
@@ -111,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--case", action="append", choices=list(CASES), help="often")
     parser.add_argument("--arm", action="append", choices=[*ARMS, *FALSE], help="often")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument("--out", type=new_folder, default=Path("build/prediction"))
+    parser.add_argument("--out", type=new_folder, default="build/prediction")
     parser.add_argument("--page", type=new_file, help="where the page goes; by default nowhere")
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)

@@ -16,7 +16,8 @@ from precog_host.output import progress_bar
 from precog_net.campaign import run_all
 from precog_sim.commit import commit_name
 from precog_sim.network import estimate
-from precog_studies.record import finish, new_file, new_folder, write_record
+from precog_sim.targets import new_file, new_folder
+from precog_studies.record import finish, write_record
 from precog_studies.rivals.cases import CASES, LAWS, Figures, measure
 from precog_studies.rivals.fabric import DURATION_MS, FABRICS, Slowdowns, job, slowdowns
 from precog_studies.rivals.page import page
@@ -48,10 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--law", action="append", help="as of precog sim fabric; often")
     parser.add_argument("--case", action="append", choices=[*CASES, *FABRICS], help="often")
     parser.add_argument("--jobs", type=int, default=1, help="processes, of the fat tree's runs")
-    parser.add_argument(
-        "--runs", type=new_folder, default=Path("build/rivals"), help="kept results"
-    )
-    parser.add_argument("--out", type=new_folder, default=Path("build/rivals"))
+    parser.add_argument("--runs", type=new_folder, default="build/rivals", help="kept results")
+    parser.add_argument("--out", type=new_folder, default="build/rivals")
     parser.add_argument("--page", type=new_file, help="where the page goes; by default nowhere")
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)

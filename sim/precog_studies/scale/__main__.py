@@ -15,7 +15,8 @@ from rich.progress import Progress
 
 from precog_sim.commit import commit_name
 from precog_sim.synth.target import SynthError, tool_version
-from precog_studies.record import finish, new_file, new_folder, write_record
+from precog_sim.targets import new_file, new_folder
+from precog_studies.record import finish, write_record
 from precog_studies.scale.page import page, picture
 from precog_studies.scale.parts import PARTS, area
 
@@ -29,8 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="precog study scale", description=__doc__)
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--qps", nargs="+", type=int, default=list(QPS), help="queue pairs")
-    parser.add_argument("--out", type=new_folder, default=Path("build/scale"))
-    parser.add_argument("--work", type=new_folder, default=Path("build/synth"), help="of yosys")
+    parser.add_argument("--out", type=new_folder, default="build/scale")
+    parser.add_argument("--work", type=new_folder, default="build/synth", help="of yosys")
     parser.add_argument("--page", type=new_file, help="where the page goes; by default nowhere")
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,8 @@ from precog_sim.scored.measure import (
 )
 from precog_sim.scored.networks import NETWORKS, scenario
 from precog_sim.scored.settings import ALONE, BUDGET_US, LAWS, SOURCES, Case, cases
-from precog_studies.record import new_folder, write_record
+from precog_sim.targets import new_folder
+from precog_studies.record import write_record
 
 __all__ = ["main", "record", "run_case"]
 
@@ -142,7 +142,7 @@ def _show(console: Console, written: dict[str, Any]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the experiments; 1 where nonsense harms, or the RTL and the golden NIC differ."""
     parser = argparse.ArgumentParser(prog="precog study scores", description=__doc__)
-    parser.add_argument("--out", type=new_folder, default=Path("build/scores"))
+    parser.add_argument("--out", type=new_folder, default="build/scores")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--scale", type=float, default=0.5, help="of the flows' sizes")
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=NETWORKS)

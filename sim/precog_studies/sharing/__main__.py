@@ -9,14 +9,14 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import Any
 
 from rich.progress import Progress
 
 from precog_sim.commit import commit_name
 from precog_sim.network import estimate
-from precog_studies.record import finish, new_file, new_folder, write_record
+from precog_sim.targets import new_file, new_folder
+from precog_studies.record import finish, write_record
 from precog_studies.sharing.cases import CASES, LAWS, STARTS, Case, Newcomers, measure
 from precog_studies.sharing.page import page
 
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0."""
     parser = argparse.ArgumentParser(prog="precog study sharing", description=__doc__)
     parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--out", type=new_folder, default=Path("build/sharing"))
+    parser.add_argument("--out", type=new_folder, default="build/sharing")
     parser.add_argument("--page", type=new_file, help="where the page goes; by default nowhere")
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)

@@ -1,12 +1,10 @@
 """Arguments of the programs that synthesise: refused before minutes of work."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from precog_sim.synth import __main__ as tables
-from precog_sim.synth import boards, interval, xcup
 
 
 @pytest.mark.parametrize(
@@ -35,13 +33,3 @@ def test_tables_refuse_arguments_before_they_synthesise(
     with pytest.raises(SystemExit):
         tables.main()
     assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("main", [boards.main, interval.main, xcup.main])
-def test_a_folder_that_cannot_be_is_refused_at_once(
-    main: Callable[[], int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["synth", "--out", "/dev/null"])
-    with pytest.raises(SystemExit):
-        main()
-    assert "file /dev/null: No such folder" in capsys.readouterr().err
