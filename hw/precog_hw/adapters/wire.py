@@ -17,6 +17,9 @@ from precog_spec.registers.wire import WIRE_EVENTS, WIRE_ROW
 
 __all__ = ["attach", "cells_of"]
 
+#: Events of which cycles are counted.
+_LASTING = ("held", "waits")
+
 
 def attach(
     m: Module, bank: RegisterBank, tables: CounterTables, mode: WireMode, *, slots: int
@@ -43,7 +46,8 @@ def attach(
         bank.wire_use_free.eq(mode.free),
         bank.wire_use_shared.eq(mode.shared),
     ]
-    counters = tables.events("wire_events", "wire", "counters", len(WIRE_EVENTS))
+    lasting = [n for n, (name, _) in enumerate(WIRE_EVENTS) if name in _LASTING]
+    counters = tables.events("wire_events", "wire", "counters", len(WIRE_EVENTS), lasting)
     m.d.comb += counters.events.eq(mode.events)
 
 

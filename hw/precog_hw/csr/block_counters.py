@@ -1,6 +1,6 @@
 """64-bit counters of several tables in one block RAM, where LUTs are scarce."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
 
@@ -53,10 +53,14 @@ class _Table:
 
 
 class EventTable(_Table):
-    """One counter for each event; bit n of `events` counts up counter n, in any cycle."""
+    """One counter for each event; bit n of `events` counts up counter n, in any cycle.
 
-    def __init__(self, name: str, count: int) -> None:
+    Those of `lasting` may last: they are counted in every cycle for as long as they like.
+    """
+
+    def __init__(self, name: str, count: int, lasting: Sequence[int] = ()) -> None:
         super().__init__(name, count)
+        self.lasting = tuple(lasting)
         self.events = Signal(count, name=f"{name}_events")
 
 
@@ -88,16 +92,17 @@ class BlockCounters(Elaboratable):
     In each cycle one row is read: the host's, else a class's, else that of the turn, which passes
     over all events. A snapshot stops the queue, behind what came before it, for one turn through
     all events. What waited is then in the rows, and these are copied. After that the queue goes
-    on, with the rate at which it was filled or faster. Tables are made before this is elaborated.
+    on, with the rate at which it was filled or faster; until it has caught up, an event that lasts
+    enters it in every other cycle, for two. Tables are made before this is elaborated.
 
     A row is of the current epoch or counts as 0: so a clear, or a reset, clears all in one cycle.
     Then a sweep gives every row the new epoch, before the copy. It goes on where the last one was
     cut short, so that no row is still of an epoch when that number comes again.
 
     Latency: a snapshot has the events of all cycles before its strobe; `busy` falls a turn and a
-    copy later, some hundred cycles, and when the queue is empty again. Throughput: every event in
-    every cycle; then the queue is not empty again. Cost of 36 events and
-    44 classes (ECP5): 954 LUT4, 226 CCU2C, 4 DP16KD, 753 flip-flops.
+    copy later, some hundred cycles, and when the queue has caught up. Throughput: every event in
+    every cycle; then the queue never catches up, unless those events are said to last. Cost of 36
+    events and 44 classes (ECP5): 954 LUT4, 226 CCU2C, 4 DP16KD, 753 flip-flops.
 
     Attributes
     ----------
@@ -122,8 +127,8 @@ class BlockCounters(Elaboratable):
         self._events: list[EventTable] = []
         self._classes: list[ClassTable] = []
 
-    def events(self, name: str, count: int) -> EventTable:
-        """A table of events.
+    def events(self, name: str, count: int, lasting: Sequence[int] = ()) -> EventTable:
+        """A table of events; `lasting` are the numbers of those that may last.
 
         Raises
         ------
@@ -132,7 +137,7 @@ class BlockCounters(Elaboratable):
         """
         if count < 1:
             raise ValueError(f"count must be at least 1, not {count!r}")
-        self._events.append(EventTable(name, count))
+        self._events.append(EventTable(name, count, lasting))
         return self._events[-1]
 
     def classes(self, name: str, count: int) -> ClassTable:
@@ -173,18 +178,16 @@ class BlockCounters(Elaboratable):
         place, copied, behind = Signal(range(depth)), Signal(_FLIGHT), Signal(init=1)
         left, last = Signal(range(depth + 1)), Signal()  # rows to be swept; the last one of a pass
         stops = Signal()
-        m.d.comb += [
-            stops.eq((settling != 0) | copying),
-            self.busy.eq(stops | copied.any() | behind),
-        ]
+        stopped = stops | copied.any()  # its last events have not been seen in the queue
+        m.d.comb += [stops.eq((settling != 0) | copying), self.busy.eq(stopped | behind)]
         pass_cycles = depth * ASKED_APART // (ASKED_APART - 1) + 2
         stop_cycles = max(turn_cycles, pass_cycles) + pass_cycles
-        events, classes, empty = self._deferred(m, stop_cycles, stops, clears)
+        events, classes, caught_up = self._deferred(m, stop_cycles, stops, stopped, behind, clears)
         with m.If(settling != 0):
             m.d.sync += settling.eq(settling - 1)
             with m.If(settling == 1):
                 m.d.sync += copying.eq(1)
-        with m.If(~stops & empty):
+        with m.If(caught_up):
             m.d.sync += behind.eq(0)
         with m.If(self.snapshot):
             m.d.sync += [settling.eq(turn_cycles), behind.eq(1)]
@@ -254,61 +257,89 @@ class BlockCounters(Elaboratable):
         return m
 
     def _deferred(
-        self, m: Module, stop_cycles: int, stops: Signal, clears: Signal
-    ) -> tuple[dict[str, Value], dict[str, data.View], Value]:
-        """Events and classes by table as the queue gives them; whether it has given all.
+        self,
+        m: Module,
+        stop_cycles: int,
+        stops: Signal,
+        stopped: Value,
+        behind: Signal,
+        clears: Signal,
+    ) -> tuple[dict[str, list[Value]], dict[str, data.View], Value]:
+        """Events and classes by table as the queue gives them; whether it has caught up.
 
-        It gives a class no sooner after the last one of its table than these may come.
+        It gives a class no sooner after the last one of its table than these may come. It has
+        caught up when it holds nothing, or one entry that came after the stop.
         """
         class_layouts = {
             t.name: data.StructLayout({"stb": 1, "of": len(t.of)}) for t in self._classes
         }
+        lasting = [(t, n) for t in self._events for n in t.lasting]
         layout = data.StructLayout(
-            {"later": 1, **{t.name: t.count for t in self._events}, **class_layouts}
+            {
+                "later": 1,
+                **{t.name: t.count for t in self._events},
+                **class_layouts,
+                "twice": len(lasting),
+            }
         )
         depth = 1 << (stop_cycles - 1).bit_length()
         queue = Queue(layout, depth, block=True)
         m.submodules.deferred = ResetInserter(clears)(queue)
         # A register: strobes have come a long way, and there are many of them.
         given, comes, payload = Signal(layout), Signal(), queue.o.payload
+        waits, odd = Signal(), Signal()  # an event that lasts waits for the next cycle
+        m.d.comb += waits.eq(behind & ~odd & bool(lasting))
+        m.d.sync += odd.eq(waits)
+        enters = {t.name: Signal(t.count, name=f"{t.name}_enters") for t in self._events}
+        for table in self._events:
+            m.d.comb += enters[table.name].eq(table.events)
+        for n, (table, place) in enumerate(lasting):
+            now, before = table.events[place], Signal(name=f"{table.name}_{place}_before")
+            m.d.sync += [before.eq(now & waits & ~clears), given.twice[n].eq(now & before)]
+            m.d.comb += enters[table.name][place].eq((now | before) & ~waits)
+        strobes = [t.stb for t in self._classes]
         m.d.comb += [
-            self.counts.eq(
-                Cat(*(t.events for t in self._events), *(t.stb for t in self._classes)).any()
-            ),
+            self.counts.eq(Cat(*(t.events for t in self._events), *strobes).any()),
             queue.i.payload.eq(given),
             queue.i.valid.eq(comes),
         ]
         m.d.sync += [
             given.later.eq(self.snapshot | stops),
-            *(given[t.name].eq(t.events) for t in self._events),
+            *(given[t.name].eq(enters[t.name]) for t in self._events),
             *(given[t.name].stb.eq(t.stb) for t in self._classes),
             *(given[t.name].of.eq(t.of) for t in self._classes),
-            comes.eq(self.counts & ~clears),
+            comes.eq(Cat(*enters.values(), *strobes).any() & ~clears),
             Assert(queue.i.ready | ~queue.i.valid, "an event finds no room"),
         ]
-        waits: list[Value] = [stops & payload.later]
+        holds: list[Value] = [stops & payload.later]
         taken = queue.o.valid & queue.o.ready
-        for table in self._classes:
-            pause = Signal(range(self.COUNT_CYCLES), name=f"{table.name}_pause")
-            with m.If(taken & payload[table.name].stb):
+        for class_table in self._classes:
+            pause = Signal(range(self.COUNT_CYCLES), name=f"{class_table.name}_pause")
+            with m.If(taken & payload[class_table.name].stb):
                 m.d.sync += pause.eq(self.COUNT_CYCLES - 1)
             with m.Elif(pause != 0):
                 m.d.sync += pause.eq(pause - 1)
-            waits.append(payload[table.name].stb & (pause != 0))
-        m.d.comb += queue.o.ready.eq(~Cat(waits).any())
-        events: dict[str, Value] = {}
-        for event_table in self._events:
-            events[event_table.name] = Mux(taken, payload[event_table.name], 0)
+            holds.append(payload[class_table.name].stb & (pause != 0))
+        m.d.comb += queue.o.ready.eq(~Cat(holds).any())
+        events: dict[str, list[Value]] = {}
+        for table in self._events:
+            events[table.name] = [taken & event for event in payload[table.name]]
+        for n, (table, place) in enumerate(lasting):
+            once, twice = taken & payload[table.name][place], payload.twice[n]
+            events[table.name][place] = Cat(once & ~twice, once & twice)
         classes: dict[str, data.View] = {}
-        for table in self._classes:
-            classes[table.name] = counts = Signal(
-                class_layouts[table.name], name=f"{table.name}_given"
+        for class_table in self._classes:
+            classes[class_table.name] = counts = Signal(
+                class_layouts[class_table.name], name=f"{class_table.name}_given"
             )
             m.d.comb += [
-                counts.stb.eq(taken & payload[table.name].stb),
-                counts.of.eq(payload[table.name].of),
+                counts.stb.eq(taken & payload[class_table.name].stb),
+                counts.of.eq(payload[class_table.name].of),
             ]
-        return events, classes, ~comes & (queue.level == 0)
+        last = queue.level == 0
+        if lasting:  # the queue is never empty then
+            last = (queue.level <= 1) & ~(queue.o.valid & payload.later)
+        return events, classes, ~stopped & ~waits & ~comes & last
 
     def _places(self) -> tuple[dict[str, int], int, int]:
         """First rows of the tables, how many of them are events', and how many there are."""
@@ -351,7 +382,7 @@ class BlockCounters(Elaboratable):
     def _waiting(
         self,
         m: Module,
-        events: dict[str, Value],
+        events: dict[str, list[Value]],
         first: dict[str, int],
         slots: int,
         turn: Value,
@@ -363,15 +394,19 @@ class BlockCounters(Elaboratable):
         `turn` is a cycle before `row`: of both its digits there is a flip-flop for each value, or
         one `row` would have to reach all counts.
         """
-        most = _round(slots, len(self._classes)) + _FLIGHT
+        once = _round(slots, len(self._classes)) + _FLIGHT
+        most = 2 * once if any(table.lasting for table in self._events) else once
         of_row: list[Value] = [Const(0, range(most + 1))] * slots
+        waiting = Signal(range(most + 1))
         low, high = Signal(_DIGIT), Signal(slots // _DIGIT + 1)
         digit = _DIGIT.bit_length() - 1
         m.d.sync += [low.eq(1 << turn[:digit]), high.eq(1 << turn[digit:])]
         for table in self._events:
             for n in range(table.count):
                 place = first[table.name] + n
-                of_row[place] = count = Signal(range(most + 1), name=f"{table.name}_{n}_waits")
+                bits = range((most if n in table.lasting else once) + 1)
+                count = Signal(bits, name=f"{table.name}_{n}_waits")
+                of_row[place] = Cat(count, Const(0, len(waiting) - len(count)))
                 taken = low[place % _DIGIT] & high[place // _DIGIT]
                 new = events[table.name][n]
                 m.d.sync += count.eq(count + new)
@@ -379,7 +414,6 @@ class BlockCounters(Elaboratable):
                     m.d.sync += count.eq(new)
                 with m.If(clears):
                     m.d.sync += count.eq(0)
-        waiting = Signal(range(most + 1))
         m.d.comb += waiting.eq(
             Cat(of_row).word_select(row[: (slots - 1).bit_length()], len(waiting))
         )

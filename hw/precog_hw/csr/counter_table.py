@@ -1,5 +1,7 @@
 """Counters, the snapshot of all of them, and the table of the register map that shows each."""
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Module, Signal, Value
 
 from precog_hw.csr.bank import RegisterBank, port
@@ -48,10 +50,15 @@ class CounterTables:
             m.d.comb += self.block.asked.eq(bank.bus.stb)
             self._keep(self.block)
 
-    def events(self, name: str, block: str, table: str, count: int) -> EventCounters:
-        """One counter for each of `count` events; `block`, `table` as `show`."""
+    def events(
+        self, name: str, block: str, table: str, count: int, lasting: Sequence[int] = ()
+    ) -> EventCounters:
+        """One counter for each of `count` events; `block`, `table` as `show`.
+
+        Numbers in `lasting` are of events that may last.
+        """
         if self.block is not None:
-            counters = self.block.events(name, count)
+            counters = self.block.events(name, count, lasting)
             self._connect(block, table, counters)
             return counters
         self._m.submodules[name] = own = Counters(count)

@@ -22,6 +22,7 @@ class _Bench:
     ) -> None:
         self._ctx, self._dut, self._tables, self._rng = ctx, dut, tables, rng
         self.load = load
+        self.lasts = 0.0  # how often an event that may last is there
         self.counts: Counts = {table.name: [0] * table.count for table in tables}
         self._pauses = {table.name: 0 for table in tables}
         self._ask = 0
@@ -32,7 +33,10 @@ class _Bench:
         for table in self._tables:
             counts = self.counts[table.name]
             if isinstance(table, EventTable):
-                bits = [rng.random() < self.load for _ in range(table.count)]
+                bits = [
+                    rng.random() < (self.lasts if n in table.lasting else self.load)
+                    for n in range(table.count)
+                ]
                 ctx.set(table.events, sum(bit << n for n, bit in enumerate(bits)))
                 self.counts[table.name] = [n + bit for n, bit in zip(counts, bits, strict=True)]
                 continue
@@ -79,9 +83,14 @@ class _Bench:
         return found
 
 
-def _made(events: list[int], classes: list[int]) -> tuple[BlockCounters, list[Table]]:
+def _made(
+    events: list[int], classes: list[int], lasting: tuple[int, ...] = ()
+) -> tuple[BlockCounters, list[Table]]:
+    """Events with the numbers `lasting` of each table may last."""
     dut = BlockCounters()
-    tables: list[Table] = [dut.events(f"events_{n}", count) for n, count in enumerate(events)]
+    tables: list[Table] = [
+        dut.events(f"events_{n}", count, lasting) for n, count in enumerate(events)
+    ]
     tables += [dut.classes(f"classes_{n}", count) for n, count in enumerate(classes)]
     return dut, tables
 
@@ -117,6 +126,32 @@ def test_a_snapshot_is_of_one_instant(
         assert max(kept["events_0"]) > 3
 
     run(dut, bench, cycles=20_000)
+
+
+@pytest.mark.parametrize("lasts", [1.0, 0.9, 0.5])
+def test_events_that_last_keep_no_snapshot_from_its_end(lasts: float, seed: int) -> None:
+    """Two in each table, there in every cycle or in most: the snapshot is exact, and over soon."""
+    rng = random.Random(seed)
+    dut, tables = _made([5, 9], [24, 9], lasting=(1, 4))
+    rows = 5 + 9 + 24 + 9
+
+    async def bench(ctx: Any) -> None:
+        counting = _Bench(ctx, dut, tables, 0.002, rng)
+        await counting.over()
+        counting.lasts = lasts
+        for _ in range(12):
+            for _ in range(rng.randrange(100)):
+                await counting.step()
+            kept = {name: list(counts) for name, counts in counting.counts.items()}
+            await counting.step(snapshot=True)
+            assert await counting.over() <= 3 * (dut.latency + rows * 5 // 4 + 4)
+            assert await counting.shown() == kept
+            if rng.random() < 0.2:
+                await counting.step(clear=True)
+                await counting.over()
+        assert min(kept["events_1"][n] for n in (1, 4)) > 10
+
+    run(dut, bench, cycles=40_000)
 
 
 def test_it_is_over_soon(seed: int) -> None:
@@ -195,7 +230,7 @@ def test_a_counter_passes_its_low_half(seed: int) -> None:
     """A carry between the halves, by an amount that has come while a row waited."""
     rng = random.Random(seed)
     dut, tables = _made([2], [])
-    near = (1 << 32) - 40
+    near = (1 << 32) - 100
 
     async def bench(ctx: Any) -> None:
         counting = _Bench(ctx, dut, tables, 0, rng)
