@@ -85,13 +85,13 @@ class MicroCore(wiring.Component):
     parameters: data.View
     registers: wiring.PureInterface
 
-    REGISTER_CYCLES = 10
+    REGISTER_CYCLES = 12
     """From asking for a register to its word, at most: a host's access goes first."""
-    MOST_CYCLES = 2393
+    MOST_CYCLES = 2419
     """From a sample's turn to its decision, what the predictor makes it wait not counted."""
-    REQUEST_CYCLES = 439
+    REQUEST_CYCLES = 441
     """From a sample's turn to the predictor's request, at most."""
-    LATE_CYCLES = 976
+    LATE_CYCLES = 980
     """From the advice, or its deadline, to the decision, at most."""
 
     def __init__(self, config: NicConfig) -> None:

@@ -8,7 +8,7 @@ from amaranth.sim import Simulator
 from precog_hw.csr.bus_share import BusShare
 from precog_hw.micro.core import MicroCore
 
-_BANK_CYCLES = 3  # from `stb` to `ack`
+_BANK_CYCLES = 4  # from `stb` to `ack`, with the address a cycle before the strobe
 _FRONT_CYCLES = 2  # at least, from `ack` to the front end's next `stb`
 
 
