@@ -40,7 +40,7 @@ class LawEvents(wiring.Component):
     bears the time at which it is offered, a loss the time of its sign.
 
     Latency: a notification or a loss is offered 5 cycles after it was heard, if nothing else is.
-    Throughput: a packet per cycle in each direction; sweeps wait while events do.
+    Throughput: a packet per cycle in each direction.
 
     Parameters
     ----------
@@ -97,26 +97,33 @@ class LawEvents(wiring.Component):
                 event.t.eq(self.now),
                 event.value.eq(0),
             ]
-        first = self._first(m, listens, free) if self._programs else Const(0, 1)
+        first = self._first(m, listens, free, told.o.valid) if self._programs else Const(0, 1)
         m.d.comb += told.o.ready.eq(free & ~first)
         return m
 
-    def _first(self, m: Module, listens: BitMemory, free: Value) -> Value:
-        """Notifications come before losses, and both before sweeps."""
+    def _first(self, m: Module, listens: BitMemory, free: Value, sweeps: Value) -> Value:
+        """Notifications come before losses, and both before sweeps; after each one another may."""
         heard = self._notices(m, "notices", self.heard, self.heard_slot, listens)
         lost = self._notices(m, "losses", self.lost, self.lost_slot, listens)
+        was_heard, was_first = Signal(), Signal()  # the last one of both; of all
+        hears, first = Signal(), Signal()
         m.d.comb += [
-            heard.takes.eq(free & heard.first),
-            lost.takes.eq(free & lost.first & ~heard.first),
+            hears.eq(heard.first & ~(was_heard & lost.first)),
+            first.eq((heard.first | lost.first) & ~(was_first & sweeps)),
+            heard.takes.eq(free & first & hears),
+            lost.takes.eq(free & first & ~hears),
         ]
-        event, first = self.o.payload, heard.first | lost.first
+        event = self.o.payload
         late = self._lost_times(m, lost.next_qp)
+        with m.If(free):
+            m.d.sync += was_first.eq(first)
         with m.If(free & first):
             m.d.sync += [
-                self.o.valid.eq(Mux(heard.first, heard.untold, lost.untold)),
-                event.kind.eq(Mux(heard.first, EventKind.CNP, EventKind.LOSS)),
-                event.qp.eq(Mux(heard.first, heard.first_qp, lost.first_qp)),
-                event.t.eq(Mux(heard.first, self.now, late)),
+                was_heard.eq(hears),
+                self.o.valid.eq(Mux(hears, heard.untold, lost.untold)),
+                event.kind.eq(Mux(hears, EventKind.CNP, EventKind.LOSS)),
+                event.qp.eq(Mux(hears, heard.first_qp, lost.first_qp)),
+                event.t.eq(Mux(hears, self.now, late)),
             ]
         return first
 

@@ -127,6 +127,32 @@ async def watch(
     return seen
 
 
+def test_notifications_without_end_keep_nothing_out() -> None:
+    """One of a queue pair waits whenever the law takes an event: losses and sweeps have turns."""
+    dut = LawEvents(CONFIG)
+    kinds: Counter[int] = Counter()
+
+    async def main(ctx: Any) -> None:
+        for qp in range(QPS):
+            await configure(ctx, dut, qp, _PROGRAM)
+        ctx.set(dut.rate_ticks, T)
+        for cycle in range(2 * T):
+            ctx.set(dut.now, cycle)
+            ctx.set(dut.heard, cycle % 40 == 0)
+            ctx.set(dut.heard_slot, 3)
+            ctx.set(dut.lost, cycle == 1000)
+            ctx.set(dut.lost_slot, 5)
+            ctx.set(dut.o.ready, cycle % 300 == 0)
+            if cycle % 300 == 0 and ctx.get(dut.o.valid):
+                kinds[ctx.get(dut.o.payload.kind)] += 1
+            await ctx.tick()
+
+    run(dut, main)
+    assert kinds[EventKind.LOSS] == 1
+    assert kinds[EventKind.SWEEP] > 5
+    assert kinds[EventKind.CNP] > 5
+
+
 def test_a_clear_forgets_what_was_before() -> None:
     """A notification that waits behind another one."""
     dut = LawEvents(CONFIG)
