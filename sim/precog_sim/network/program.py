@@ -22,7 +22,8 @@ of 1 ns have them.
 
 Cost of an event: one call through a pointer, about 4 ns, and the law itself.
 
-Laws of users are checked when they are read (`program_body`), their indices and loops in the run.
+Laws of users are checked when they are read (`program_body`), their indices and loops in the run;
+functions that others compiled are refused, as the run could not end their loops.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -45,6 +46,7 @@ from precog_sim.network.program_checks import (
     checked_settings,
     fields,
     reason,
+    refuse_compiled,
     refuse_draws,
     rows,
 )
@@ -298,6 +300,8 @@ def _functions(
         )
     for key, function in own.items():
         refuse_draws(name, function, space)
+        if not _own(space):
+            refuse_compiled(name, function)
         # With other globals: the module itself stays as it is, to be called as Python.
         made = FunctionType(function.__code__, space, key, function.__defaults__)
         # Precog's laws are tested, and kept code needs no checks of indices and loops.

@@ -5,12 +5,22 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from numbers import Real
-from types import FunctionType
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
-__all__ = ["checked_presets", "checked_settings", "fields", "reason", "refuse_draws", "rows"]
+__all__ = [
+    "checked_presets",
+    "checked_settings",
+    "fields",
+    "reason",
+    "refuse_compiled",
+    "refuse_draws",
+    "rows",
+]
 
 _FORMATS = {"float": "f8", "int": "i8"}
 _MOST_BYTES = 9000
@@ -139,6 +149,39 @@ def refuse_draws(name: str, function: FunctionType, space: Mapping[str, Any]) ->
                 f"law {name} {function.__name__} must draw no random numbers, as {key} does: a run "
                 "would not repeat by its seed; mix e.flow and e.seq"
             )
+
+
+def refuse_compiled(name: str, function: FunctionType) -> None:
+    """Refuse a call of a function that others compiled: the run counts no turns of its loops.
+
+    Raises
+    ------
+    ValueError
+        It calls one that is none of Precog's.
+    """
+    names = _names(function.__code__)
+    for key in names:
+        value = function.__globals__.get(key)
+        members = (
+            [getattr(value, one, None) for one in names] if isinstance(value, ModuleType) else []
+        )
+        for called in (value, *members):
+            if not isinstance(called, Dispatcher):
+                continue
+            code = called.py_func.__code__
+            if not called.py_func.__module__.startswith("precog_"):
+                raise ValueError(
+                    f"law {name} {function.__name__} must call plain functions of its file, not "
+                    f"{called.py_func.__name__} ({Path(code.co_filename).name}, line "
+                    f"{code.co_firstlineno}), which numba compiled: Precog could not end its "
+                    "loops; leave out its @njit, and move it into the law's file"
+                )
+
+
+def _names(code: CodeType) -> list[str]:
+    """Globals and attributes that a function and its inner functions name."""
+    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
+    return [*code.co_names, *(name for one in inner for name in _names(one))]
 
 
 def reason(error: BaseException) -> str:

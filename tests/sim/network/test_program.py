@@ -237,6 +237,31 @@ def test_an_endless_loop_ends_the_run(body: str, line: int) -> None:
         run(_SMALL, Programmed(module=_law(f"{_TABLES} {body}")))
 
 
+@pytest.mark.parametrize("call", ["held(x)", "shared.held(x)", "(lambda: held(x))()"])
+def test_a_function_that_others_compiled_is_refused(call: str) -> None:
+    """The run counts no turns of its loops: this one would hold it up for ever."""
+    text = """
+from types import ModuleType
+from numba import njit
+@njit
+def held(x):
+    while x > 0.0:
+        x += 1.0
+    return x
+shared = ModuleType("shared")
+shared.held = held
+def on_ack(p, s, e):
+    x = 1.0
+    return CALL
+"""
+    message = (
+        r"law mine on_ack must call plain functions of its file, not held \(mine\.py, line 4\), "
+        r"which numba compiled: .*; leave out its @njit, and move it into the law's file"
+    )
+    with pytest.raises(ValueError, match=message):
+        program(_law(text.replace("CALL", call)))
+
+
 def test_checks_of_indices_and_loops_change_no_result() -> None:
     """PowerTCP as Precog's and as a user's, with and without them."""
     own = import_module("precog_net.rivals.powertcp")
