@@ -2,13 +2,14 @@
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from precog_hw.csr.qp import config_layout
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.rate.notices import Notices
-from precog_hw.rows import BitMemory, plain_memory
+from precog_hw.rows import BitMemory
 from precog_hw.stream.queue import Queue
 from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
@@ -156,7 +157,10 @@ class LawEvents(wiring.Component):
 
     def _lost_times(self, m: Module, qp: Value) -> Value:
         """When the last loss of a queue pair was seen, a cycle later."""
-        m.submodules.lost_times = times = plain_memory(unsigned(Fmt.TIME.width), self._qps)
+        # Another loss may be written in the cycle in which the one that waits is read.
+        m.submodules.lost_times = times = Memory(
+            shape=unsigned(Fmt.TIME.width), depth=self._qps, init=[]
+        )
         write, read = times.write_port(), times.read_port()
         m.d.comb += [
             write.en.eq(self.lost),

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from amaranth.back import rtlil
 from amaranth.sim import Simulator
 
 from precog_hw.rate.law_events import LawEvents
@@ -234,3 +235,8 @@ def test_without_an_engine_time_is_told_for_psched_alone() -> None:
     assert [kind for _, kind, _ in seen] == [EventKind.SWEEP] * 4
     sweeps = [cycle for cycle, *_ in seen]
     assert {later - sooner for sooner, later in pairwise(sweeps)} == {T // 4 + QPS}
+
+
+def test_no_memory_may_give_anything_where_it_is_written() -> None:
+    """The time of a loss is read while another one of its queue pair may be written."""
+    assert "no_rw_check" not in rtlil.convert(LawEvents(CONFIG))
