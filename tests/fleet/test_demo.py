@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from precog_fleet.clock import now_ms
-from precog_fleet.demo import traffic
+from precog_fleet.demo import script, traffic
 from precog_fleet.demo.figures import load_history
 from precog_fleet.demo.hostility import Hostility
 from precog_fleet.demo.lab import Lab
-from precog_fleet.demo.script import FIRST, LATER, PACE, spoiled
+from precog_fleet.demo.script import FIRST, LATER, PACE, Demo, spoiled
 from precog_fleet.demo.traffic import Replay, emulated, steps_of
 from precog_fleet.demo.verdict import failures
 from precog_fleet.demo.watch import Watch
@@ -55,6 +55,34 @@ def test_traffic_that_ends_says_so(seed: int) -> None:
     card.switch(steps_of(runs, 0))
     with pytest.raises(FleetError, match="traffic has ended before the demo has"):
         card.run(1000)
+
+
+class _Slow:
+    """A lab whose turns take 100 s each; each of the first three has an event."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def turn(self, _periods: int | None) -> list[str]:
+        self.seconds += 100.0
+        told = [f"event {len(self.events)}"] if len(self.events) < 3 else []
+        self.events += [{"what": event} for event in told]
+        return told
+
+
+def test_a_step_may_be_long_while_something_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = _Slow()
+    monkeypatch.setattr(script, "time", slow)
+    demo: Any = Demo.__new__(Demo)
+    demo.lab, demo._count, demo._say = slow, 20, lambda _: None
+    message = r"the release must come within 240 s of the last event \(event 2\): give fewer"
+    with pytest.raises(FleetError, match=message):
+        demo._until("the release", lambda: False)
+    assert slow.seconds == 600.0
 
 
 def test_without_a_simulator_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
