@@ -287,8 +287,7 @@ class Pacer(wiring.Component):
 
         others = self._others(m, pipeline, rate, room)
         rates = next(n for n, (_, port, _) in enumerate(others) if port is rate.o)
-        # They take turns for a register, whose event takes turns with the wheel. The next one
-        # is known a cycle before.
+        # They take turns for a register, known a cycle before, whose event does with the wheel.
         turn = Signal(len(others))  # one bit: the one served last
         chosen = Signal(len(others))  # one bit or none: the next one
         offered = Cat(valid for valid, _, _ in others)
@@ -328,25 +327,21 @@ class Pacer(wiring.Component):
             serves_other.eq(waits & ~serves_charge & ~grants & ~serves_fire),
         ]
         if self._relaxed:
-            # The next event's cycle is that of a commit, which may take the wheel's room: one that
-            # needs room waits a cycle, and the others behind it, or it would never have any.
+            # The next event enters in a cycle of a commit, which may take the room. What needs
+            # room waits a cycle, and the others behind it: else it would never have any.
             files = charge.valid | (fire.valid & wheel_turn)
             m.d.comb += serves_other.eq(
                 waits & ~grants & ~(files & wheel.i.ready) & (room | ~chosen[rates])
             )
+        due, first = charge.payload, grant.payload
         with m.If(serves_charge):
-            m.d.comb += offer.eq(
-                self._event(m, EventKind.CHARGE, charge.payload.qp, charge.payload.due)
-            )
+            m.d.comb += offer.eq(self._event(m, EventKind.CHARGE, due.qp, due.due))
         with m.Elif(serves_grant):
-            m.d.comb += offer.eq(
-                self._event(m, EventKind.GRANT, grant.payload.qp, grant.payload.priority)
-            )
+            m.d.comb += offer.eq(self._event(m, EventKind.GRANT, first.qp, first.priority))
         with m.Elif(serves_fire):
             m.d.comb += offer.eq(self._event(m, EventKind.FIRE, fire.payload, 0))
         with m.Else():
             m.d.comb += offer.eq(other)
-
         takes = offers.i.ready
         m.d.comb += [
             offers.i.valid.eq(serves_charge | serves_grant | serves_fire | serves_other),
@@ -362,8 +357,7 @@ class Pacer(wiring.Component):
             if not self._relaxed:
                 m.d.sync += waits.eq(0)
         if self._relaxed:
-            # Grants alone would take all the time there is: each lets one of the others go first.
-            granted = Signal()
+            granted = Signal()  # grants alone would take all the time: each lets another go first
             m.d.comb += [
                 served.eq(takes & serves_other),
                 calm.eq(~charge.valid & ~(granted & ((fire.valid & wheel.i.ready) | waits))),
