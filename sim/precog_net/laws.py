@@ -162,7 +162,7 @@ def _file(path: Path) -> ModuleType | Path:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise ValueError(f"law {path} must be a readable file: {error}") from error
+        raise ValueError(f"law {path} must be a readable file: {error.strerror}") from error
     module = _executed(path, hashlib.blake2b(text).digest(), text)
     return path if _on_cards(module) else module
 

@@ -203,7 +203,7 @@ def test_a_damaged_result_is_made_again(run: Run, tmp_path: Path) -> None:
         (("--law", "swift:preset=fast"), "law swift preset must be one of scaled, not 'fast'"),
         (("--law", "swift:bai=1"), "law swift parameter must be one of base_us, queue_us"),
         (("--law", "card:swift5"), "law must be a file that ends in .py, or dcqcn, fixed"),
-        (("--law", "no.py"), "law no.py must be a readable file"),
+        (("--law", "no.py"), "law no.py must be a readable file: No such file"),
         (("--law", "hpcc+dctcp"), "law hpcc+dctcp must have one law for all other classes"),
         (("--law", "incast=hpcc", *SMALL), "must have a law for class rpc: add +rpc=LAW"),
         (("--law", "hpcc+mice=dctcp", *SMALL), "class must be one of incast, rpc, not 'mice'"),

@@ -110,7 +110,7 @@ def load(law: str | Path) -> Law:
     try:
         text = path.read_bytes()  # Python knows byte order marks and encodings
     except OSError as error:
-        raise ValueError(f"law {path} must be a readable file: {error}") from error
+        raise ValueError(f"law {path} must be a readable file: {error.strerror}") from error
     return _checked(path, _executed(path, text))
 
 
@@ -137,7 +137,12 @@ def _places(error: BaseException) -> list[tuple[str, int]]:
 def _declared(names: Mapping[str, Any], file: str, name: str, kind: type) -> tuple[Any, ...]:
     value = names.get(name)
     if not isinstance(value, tuple) or not all(isinstance(one, kind) for one in value):
-        raise LawError(file, 0, f"{name} must be a tuple of {kind.__name__}, not {value!r}")
+        raise LawError(
+            file,
+            0,
+            f"{name} must be a tuple of {kind.__name__}, not {value!r}; a law in real numbers "
+            "runs in precog sim fabric only",
+        )
     seen: set[str] = set()
     for one in value:
         named = isinstance(one.name, str) and _NAME.fullmatch(one.name)
