@@ -75,12 +75,12 @@ def attach(
             value = getattr(bank, port("receiver", register.name, field.name))
             m.d.comb += receiver.parameters[field.name].eq(value)
     m.submodules.bandwidth = meter = BandwidthMeter()
+    # Registers: the sum of a window is long enough without the choice of a frame.
+    m.d.sync += [meter.sent.eq(card.frame_sent), meter.size.eq(card.frame_bytes)]
     m.d.comb += [
         receiver.heard.eq(card.score_heard),
         receiver.heard_slot.eq(card.score_slot),
         receiver.heard_score.eq(card.score),
-        meter.sent.eq(card.frame_sent),
-        meter.size.eq(card.frame_bytes),
         meter.ticks.eq(bank.receiver_window_window_ticks),
         meter.budget.eq(bank.receiver_budget_budget),
         receiver.available.eq(meter.available),

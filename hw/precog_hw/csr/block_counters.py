@@ -286,7 +286,8 @@ class BlockCounters(Elaboratable):
         queue = Queue(layout, depth, block=True)
         m.submodules.deferred = ResetInserter(clears)(queue)
         # A register: strobes have come a long way, and there are many of them.
-        given, comes, payload = Signal(layout), Signal(), queue.o.payload
+        given, valid, payload = Signal(layout), Signal(), queue.o.payload
+        comes = Signal()
         waits, odd = Signal(), Signal()  # an event that lasts waits for the next cycle
         m.d.comb += waits.eq(behind & ~odd & bool(lasting))
         m.d.sync += odd.eq(waits)
@@ -301,6 +302,13 @@ class BlockCounters(Elaboratable):
         m.d.comb += [
             self.counts.eq(Cat(*(t.events for t in self._events), *strobes).any()),
             queue.i.payload.eq(given),
+            comes.eq(
+                valid
+                & Cat(
+                    *(given[t.name] for t in self._events),
+                    *(given[t.name].stb for t in self._classes),
+                ).any()
+            ),
             queue.i.valid.eq(comes),
         ]
         m.d.sync += [
@@ -308,7 +316,7 @@ class BlockCounters(Elaboratable):
             *(given[t.name].eq(enters[t.name]) for t in self._events),
             *(given[t.name].stb.eq(t.stb) for t in self._classes),
             *(given[t.name].of.eq(t.of) for t in self._classes),
-            comes.eq(Cat(*enters.values(), *strobes).any() & ~clears),
+            valid.eq(~clears),
             Assert(queue.i.ready | ~queue.i.valid, "an event finds no room"),
         ]
         holds: list[Value] = [stops & payload.later]

@@ -102,11 +102,13 @@ class SerialProfiler(Profiler):
         wants, turn = self._normalise(m, at, waiting, fetched)
         self._sequence(m, at, events, wants, turn)
         event = events.o.payload
+        late = Signal.like(event)  # its first step works later than a cycle after it has come
+        m.d.sync += late.eq(event)
         m.d.comb += [
             at.row.eq(Mux(at.wiping, at.visited, Mux(at.sends, waiting.o.payload, event.qp))),
             events.o.ready.eq(at.done & ~at.sends),
         ]
-        self._work(m, at, event, fetched)
+        self._work(m, at, late, fetched)
         m.d.comb += [
             says.eq(at.valid & at.control.says),
             self.sampled.eq(says),
