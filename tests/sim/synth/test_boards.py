@@ -13,6 +13,7 @@ from precog_hw.boards.board import board
 from precog_hw.rows import plain_memory
 from precog_sim.synth import bitstream, boards
 from precog_sim.synth.bitstream import BitstreamError, Built, Clock, build, row, synth_options
+from precog_sim.synth.compare import COMPARE, COMPARE_FILE
 from precog_sim.synth.page import boards_page
 from precog_sim.synth.target import run_tool
 
@@ -168,6 +169,7 @@ class _UnreadBits(wiring.Component):
 def test_a_memory_with_unread_bits_is_mapped(tmp_path: Path) -> None:
     """As boards with few LUTs synthesise it: yosys failed on a name that it gave twice."""
     (tmp_path / "top.il").write_text(rtlil.convert(_UnreadBits(), name="top"))
+    (tmp_path / COMPARE_FILE).write_text(COMPARE)
     options = synth_options(board("colorlight-5a-75b"))
     steps = ("read_rtlil top.il", *bitstream._NARROW_RELAXED)
     mapped = f"synth_ecp5 {options} -top top\ntee -o stat.txt stat\n"
