@@ -8,14 +8,14 @@
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 
 from precog_hw.adapters.read_window import ReadWindow
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.measure.profiler import Profiler
-from precog_hw.pace.layouts import CONFIG, EventKind, State
+from precog_hw.pace.layouts import EventKind, State, config_of
 from precog_hw.pace.wire_mode import WireMode
 from precog_hw.pace.wire_path import WIRE_EVENTS
 from precog_spec.contract import QueueEvent
@@ -91,7 +91,7 @@ def follow(m: Module, profiler: Profiler, log: Signal, valid: Value) -> None:
         An event of the pacer took effect.
     """
     did, event = log.commit, profiler.i
-    raises = data.View(CONFIG, did.argument[: CONFIG.size]).raises
+    raises = config_of(did).raises
     arrives, resets = did.kind == EventKind.REQUEST, (did.kind == EventKind.CONFIG) & ~raises
     departs = (did.kind == EventKind.GRANT) & (did.row.state == State.SENDING)
     m.d.comb += [

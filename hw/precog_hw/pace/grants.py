@@ -1,7 +1,7 @@
 """Grants in the NIC: the pacer, and what decisions and the host tell it."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import DECISION
@@ -22,6 +22,7 @@ from .layouts import (
     ack_layout,
     boost_layout,
     config_layout,
+    config_of,
     grant_layout,
     log_layout,
     order_layout,
@@ -221,7 +222,7 @@ class Grants(wiring.Component):
     ) -> Value:
         """Let pass what is of an enabled queue pair; a strobe, `CHECK` cycles later, for the rest.
 
-        What was looked up before a command closes goes on; nothing else is taken until it is done.
+        What was looked up before `closing` goes on; nothing else is taken until it is over.
         """
         source, asked = getattr(self, f"i_{name}"), []
         stb, room = Signal(self.CHECK), Signal()
@@ -418,9 +419,8 @@ class Grants(wiring.Component):
         pacer, under_way = self._pacer, Signal()
         given = pacer.i_config.valid & pacer.i_config.ready
         did = pacer.commit.payload
-        began = data.View(CONFIG, did.argument[: CONFIG.size])
         with m.If(given & ~pacer.i_config.payload.config.raises):
             m.d.sync += under_way.eq(1)
-        with m.Elif(pacer.commit.valid & (did.kind == EventKind.CONFIG) & ~began.raises):
+        with m.Elif(pacer.commit.valid & (did.kind == EventKind.CONFIG) & ~config_of(did).raises):
             m.d.sync += under_way.eq(0)
         return self.calm & ~under_way

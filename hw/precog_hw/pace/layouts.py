@@ -35,6 +35,7 @@ __all__ = [
     "boost_layout",
     "commit_layout",
     "config_layout",
+    "config_of",
     "event_layout",
     "file_layout",
     "grant_layout",
@@ -227,6 +228,11 @@ def grant_layout(qps: int, *, whole: bool = False) -> data.StructLayout:
 def file_layout(qps: int) -> data.StructLayout:
     """To be put into the wheel, and taken out of it before if `cut`."""
     return _of_qp(qps, cut=1, due=DUE_BITS)
+
+
+def config_of(event: data.View) -> data.View:
+    """`CONFIG` in the argument of an event of that kind."""
+    return data.View(CONFIG, event.argument[: CONFIG.size])
 
 
 def event_layout(qps: int) -> data.StructLayout:

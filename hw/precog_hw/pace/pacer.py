@@ -3,7 +3,7 @@
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.stream.held import Held
@@ -287,7 +287,8 @@ class Pacer(wiring.Component):
 
         others = self._others(m, pipeline, rate, room)
         rates = next(n for n, (_, port, _) in enumerate(others) if port is rate.o)
-        # They take turns for a register, known a cycle before, whose event does with the wheel.
+        # They take turns for a register, whose event takes turns with the wheel. The next one
+        # is known a cycle before.
         turn = Signal(len(others))  # one bit: the one served last
         chosen = Signal(len(others))  # one bit or none: the next one
         offered = Cat(valid for valid, _, _ in others)
@@ -317,7 +318,6 @@ class Pacer(wiring.Component):
             # The pipeline knows late that it has to wait; the skid buffer ends that path here.
             m.submodules.offers = offers = SkidBuffer(layout)
             wiring.connect(m, offers.o, pipeline.i)
-        offer = Signal(layout)
         serves_charge, serves_grant, serves_fire, serves_other = (Signal() for _ in range(4))
         grants = grant.valid & calm
         m.d.comb += [
@@ -327,21 +327,14 @@ class Pacer(wiring.Component):
             serves_other.eq(waits & ~serves_charge & ~grants & ~serves_fire),
         ]
         if self._relaxed:
-            # The next event enters in a cycle of a commit, which may take the room. What needs
-            # room waits a cycle, and the others behind it: else it would never have any.
+            # The next event enters in the cycle of a commit, which may take the room. One that
+            # needs room waits a cycle, and the others wait behind it: else it would never have any.
             files = charge.valid | (fire.valid & wheel_turn)
             m.d.comb += serves_other.eq(
                 waits & ~grants & ~(files & wheel.i.ready) & (room | ~chosen[rates])
             )
-        due, first = charge.payload, grant.payload
-        with m.If(serves_charge):
-            m.d.comb += offer.eq(self._event(m, EventKind.CHARGE, due.qp, due.due))
-        with m.Elif(serves_grant):
-            m.d.comb += offer.eq(self._event(m, EventKind.GRANT, first.qp, first.priority))
-        with m.Elif(serves_fire):
-            m.d.comb += offer.eq(self._event(m, EventKind.FIRE, fire.payload, 0))
-        with m.Else():
-            m.d.comb += offer.eq(other)
+        serves = (serves_charge, serves_grant, serves_fire)
+        offer = self._first(m, serves, charge.payload, grant.payload, fire.payload, other)
         takes = offers.i.ready
         m.d.comb += [
             offers.i.valid.eq(serves_charge | serves_grant | serves_fire | serves_other),
@@ -357,13 +350,35 @@ class Pacer(wiring.Component):
             if not self._relaxed:
                 m.d.sync += waits.eq(0)
         if self._relaxed:
-            granted = Signal()  # grants alone would take all the time: each lets another go first
+            # Grants alone would take all the time there is: each lets one of the others go first.
+            granted = Signal()
             m.d.comb += [
                 served.eq(takes & serves_other),
                 calm.eq(~charge.valid & ~(granted & ((fire.valid & wheel.i.ready) | waits))),
             ]
             with m.If(takes & (serves_grant | serves_fire | serves_other)):
                 m.d.sync += granted.eq(serves_grant)
+
+    def _first(
+        self,
+        m: Module,
+        serves: tuple[Value, Value, Value],
+        charge: data.View,
+        grant: data.View,
+        fire: Value,
+        other: Value,
+    ) -> Signal:
+        """The event that is served: a charge, a grant, one of the wheel, or else `other`."""
+        offer = Signal(event_layout(self._qps))
+        with m.If(serves[0]):
+            m.d.comb += offer.eq(self._event(m, EventKind.CHARGE, charge.qp, charge.due))
+        with m.Elif(serves[1]):
+            m.d.comb += offer.eq(self._event(m, EventKind.GRANT, grant.qp, grant.priority))
+        with m.Elif(serves[2]):
+            m.d.comb += offer.eq(self._event(m, EventKind.FIRE, fire, 0))
+        with m.Else():
+            m.d.comb += offer.eq(other)
+        return offer
 
     def _event(self, m: Module, kind: Any, qp: Value, argument: Value) -> Signal:
         made = Signal(event_layout(self._qps), name=kind.name.lower())

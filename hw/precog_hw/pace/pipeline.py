@@ -11,7 +11,6 @@ from .gap import gap_layout
 from .layouts import (
     BACKLOG_BITS,
     COMPARED,
-    CONFIG,
     DIFFERENCES,
     DUE_BITS,
     RECIPROCAL,
@@ -19,6 +18,7 @@ from .layouts import (
     EventKind,
     State,
     commit_layout,
+    config_of,
     event_layout,
     file_layout,
     grant_layout,
@@ -355,7 +355,7 @@ class StatePipeline(wiring.Component):
     def _change(self, m: Module, v: _Decision) -> None:
         """What each kind of event changes in the row, and what it leads to."""
         e, row, c, new = v.e, v.row, v.c, v.new
-        config = data.View(CONFIG, e.argument[: CONFIG.size])
+        config = config_of(e)
         new.begin(m, row, e, c)
         with m.Switch(e.kind):
             with m.Case(EventKind.REQUEST):

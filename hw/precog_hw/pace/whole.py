@@ -13,7 +13,7 @@ acknowledgement that moves it, what is in flight counts as gone. The golden mode
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from .layouts import CONFIG, WAITS, WHOLE_REQUEST, EventKind
+from .layouts import WAITS, WHOLE_REQUEST, EventKind, config_of
 from .row_lanes import NewRow
 
 __all__ = ["compare", "decide", "differences", "waits_of"]
@@ -86,7 +86,7 @@ def decide(m: Module, e: data.View, row: data.View, c: data.View, new: NewRow) -
         m.d.comb += [after.answer.eq(0), after.turn.eq(0)]
     with m.Elif(grants & c.some & c.open):
         m.d.comb += [after.request.eq(0), after.turn.eq(1)]
-    forgets = (e.kind == EventKind.CONFIG) & ~data.View(CONFIG, e.argument[: CONFIG.size]).raises
+    forgets = (e.kind == EventKind.CONFIG) & ~config_of(e).raises
     new.put(m, backlog=Mux(forgets, 0, after))
     with m.If((e.kind == EventKind.REQUEST) & ~asked.answers & asked.counts):
         new.put(m, next=asked.psn)

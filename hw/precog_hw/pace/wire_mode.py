@@ -1,7 +1,7 @@
 """Wire mode in the NIC: the transport's packets wait here for the grants of their queue pairs."""
 
 from amaranth.hdl import Cat, Module, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.latest import Latest
@@ -10,7 +10,7 @@ from precog_hw.rows import RowMemory
 from precog_hw.store.layouts import StoreConfig
 from precog_hw.stream.packet import packet_signature
 
-from .layouts import CONFIG, EventKind, ack_layout, grant_layout, log_layout, request_layout
+from .layouts import EventKind, ack_layout, config_of, grant_layout, log_layout, request_layout
 from .router import PacketRouter
 from .wire_path import WINDOW_EVENTS, WirePath, store_members, tell
 
@@ -116,7 +116,7 @@ class WireMode(wiring.Component):
             wiring.connect(m, getattr(flipped, name), getattr(path, name))
         did = self.pace_log.commit
         # The receiver's word on a priority begins no connection: nothing is forgotten.
-        connection = data.View(CONFIG, did.argument[: CONFIG.size])
+        connection = config_of(did)
         begins = did.kind == EventKind.CONFIG
         inward = ("refused", "window_events", "quota", "limit", "hold")
         outward = ("calm", "ready", "look_stb", "look", "free", "shared", "log_stb", "log")

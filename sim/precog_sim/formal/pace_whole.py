@@ -85,7 +85,7 @@ class WholeHarness(RowsHarness):
         layout = self.layouts.WHOLE_REQUEST
         asked = data.View(layout, commit.argument[: layout.size])
         psn = commit.argument[: len(row.una)]
-        config = data.View(self.layouts.CONFIG, commit.argument[: self.layouts.CONFIG.size])
+        config = self.layouts.config_of(commit)
         is_ = {kind: did & (commit.kind == kind) for kind in kinds}
         begins = is_[kinds.CONFIG] & ~config.raises
         request = is_[kinds.REQUEST] & ~asked.answers
