@@ -2,10 +2,13 @@
 
 import re
 import sys
+from argparse import ArgumentTypeError
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from precog_sim.targets import new_file, new_folder
 
 _ROOT = Path(__file__).resolve().parents[2]
 _OPTION = re.compile(r'add_argument\(\s*"(--\w+)", type=(new_\w+|Path)')
@@ -22,6 +25,13 @@ def test_no_output_is_left_out() -> None:
     assert [found for found in _FOUND if found[2] == "Path"] == []
     named = {option for _, option, _ in _FOUND}
     assert named == {"--out", "--page", "--record", "--runs", "--save", "--work"}
+
+
+def test_a_file_is_no_folder_and_a_folder_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentTypeError, match="^file /dev/null: No such folder$"):
+        new_folder("/dev/null")
+    with pytest.raises(ArgumentTypeError, match=f"^file {tmp_path}: Is a directory"):
+        new_file(str(tmp_path))
 
 
 @pytest.mark.parametrize(("module", "option", "kind"), _FOUND)

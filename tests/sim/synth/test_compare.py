@@ -8,6 +8,8 @@ from amaranth.hdl import Const, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.boards.board import board
+from precog_sim.synth.bitstream import synth_options
 from precog_sim.synth.compare import COMPARE, COMPARE_FILE
 from precog_sim.synth.target import run_tool
 
@@ -42,7 +44,7 @@ AREA = f"""
 read_verilog one.v
 proc
 techmap -map {COMPARE_FILE}
-synth_ecp5 -noabc9 -abc2 -nowidelut -top top
+synth_ecp5 {synth_options(board("colorlight-5a-75b"))} -top top
 tee -o stat.txt stat
 """
 
