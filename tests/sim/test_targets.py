@@ -28,9 +28,9 @@ def test_no_output_is_left_out() -> None:
 
 
 def test_a_file_is_no_folder_and_a_folder_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentTypeError, match="^file /dev/null: No such folder$"):
+    with pytest.raises(ArgumentTypeError, match=r"^file /dev/null: No such folder$"):
         new_folder("/dev/null")
-    with pytest.raises(ArgumentTypeError, match=f"^file {tmp_path}: Is a directory"):
+    with pytest.raises(ArgumentTypeError, match=rf"^file {tmp_path}: Is a directory"):
         new_file(str(tmp_path))
 
 
