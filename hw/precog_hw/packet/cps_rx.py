@@ -42,7 +42,8 @@ _LATE = ("ip_length", "ip_checksum", "udp_length", "udp_checksum", "shim", "resv
 _JUDGED = data.StructLayout(
     {
         "end": PARSED["end"].shape,
-        **dict.fromkeys(("shim", "known", "extracted", "turnaround_valid"), unsigned(1)),
+        **dict.fromkeys(("shim", "known", "dropped", "extracted"), unsigned(1)),
+        "turnaround_valid": unsigned(1),
         "fault": unsigned(_FAULT_BITS),
         "own_score": SCORE,
         "destination": unsigned((DESTINATIONS - 1).bit_length()),
@@ -265,6 +266,7 @@ class CpsReceive(wiring.Component):
                 found.clamped.eq(clamped),
                 found.end.eq(Mux(taken, before.end - SHIM.size, before.end)),
                 found.shim.eq(before.shim | refused),
+                found.dropped.eq(before.dropped),
                 found.known.eq(before.known & ~refused),
                 found.extracted.eq(taken),
                 found.turnaround_valid.eq(taken & before.turnaround_valid),
