@@ -106,21 +106,22 @@ class Intake(wiring.Component):
                 _Source.ACK: (ack.qp, acks.valid, acks.ready),
             },
         )
-        decided, of_sample, _ = mine[_Source.SAMPLE]
-        told, of_event, soon = mine[_Source.EVENT]
-        heard, of_ack, _ = mine[_Source.ACK]
+        decided, of_sample = mine[_Source.SAMPLE]
+        told, of_event = mine[_Source.EVENT]
+        heard, of_ack = mine[_Source.ACK]
         m.d.comb += [
             self.known.eq(decided),
             self.own.eq(of_sample & self.about.sample),
         ]
         passes = told & ~of_event
+        owes, goes = Signal(), Signal()
         waits = {
             _Source.SAMPLE: decided & self.own,
             _Source.EVENT: told & of_event,
-            # Of two that are ignored, one in a cycle: they are counted. So no event passes then.
-            _Source.ACK: heard & (~soon | (told & of_event)),
+            _Source.ACK: heard,
         }
         chosen, last = self._turns(m, waits)
+        m.d.sync += owes.eq((Cat(chosen.values()).any() & ~self.takes) | (owes & goes))
         is_score = event.kind == EventKind.SCORE
         hears = Cat(event.kind == kind for kind in PROGRAM_EVENTS).any()
         m.d.comb += [
@@ -129,7 +130,9 @@ class Intake(wiring.Component):
                 | (chosen[_Source.EVENT] & hears)
                 | (chosen[_Source.ACK] & of_ack)
             ),
-            self.ignored.eq(Cat(chosen.values()).any() & ~self.takes),
+            # Of two that are ignored, one in a cycle: they are counted. One that passes may be.
+            goes.eq(passes & self.o_event.ready),
+            self.ignored.eq(owes & ~goes),
             self.sampled.eq(last == _Source.SAMPLE),
             self.waits.eq(events.valid | acks.valid),
             self.o_event.payload.eq(event),
@@ -188,8 +191,8 @@ class Intake(wiring.Component):
 
     def _mine(
         self, m: Module, heads: dict[_Source, tuple[Value, Value, Value]]
-    ) -> dict[_Source, tuple[Value, Signal, Value]]:
-        """Of each head, its queue pair, offer and transfer: is it known, a program's, known soon.
+    ) -> dict[_Source, tuple[Value, Signal]]:
+        """Of each head, its queue pair, offer and transfer: is it known, is it a program's.
 
         A head waits two cycles for the bit of its queue pair: the bits are in block RAM, and what
         that says is registered. After a change of the bits all heads wait again.
@@ -212,7 +215,7 @@ class Intake(wiring.Component):
                 known.eq(stays & read),
                 its.eq(runs.read(m, qp) & exists),
             ]
-            mine[source] = offered & known, its, offered & read
+            mine[source] = offered & known, its
         return mine
 
     def _turns(
