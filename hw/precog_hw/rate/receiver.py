@@ -86,6 +86,7 @@ class _Registers:
         self.walks = Signal()  # queue pairs are visited
         self.visited = Signal(qp_bits)
         self.waited = Signal(range(_VISIT_CYCLES))
+        self.scored = Signal()  # the last event was a score
         self.event = Signal(EVENT)
         self.clears = Signal()  # the row begins anew
         self.old = Signal(STATE)
@@ -109,8 +110,8 @@ class Receiver(wiring.Component):
         score, o_boost, o_quota (the last ones of every queue pair), commit ◄───────────────────┘
 
     Of scores of a queue pair that wait the last one counts. Every queue pair is visited once in
-    `qps` x 16 cycles or, while scores keep the unit busy, when they let it: then its score ages,
-    and what registers have changed is carried out.
+    `qps` x 16 cycles or, while scores keep the unit busy, `qps` x 22: a visit that is due follows a
+    score. Then its score ages, and what registers have changed is carried out.
 
     Latency: 16 cycles from a score to `o_score`, 23 to `o_boost` and `o_quota`. Throughput: an
     event in 11 cycles. Cost at 1024 queue pairs: 3 x `Latest`, 61 + 19 bits of block RAM per queue
@@ -237,8 +238,8 @@ class Receiver(wiring.Component):
             m.d.sync += at.waited.eq(at.waited - 1)
 
     def _take(self, m: Module, at: _Registers, scores: stream.Interface) -> None:
-        """IDLE: take a configuration, a score or, when neither waits, a visit."""
-        command = self.i_config.payload
+        """IDLE: take a configuration, else a score or a visit, in turns."""
+        command, due = self.i_config.payload, at.walks & (at.waited == 0)
         with m.State("IDLE"):
             m.d.sync += [
                 at.event.t.eq(self.now),
@@ -254,16 +255,18 @@ class Receiver(wiring.Component):
                     at.walks.eq(1),
                 ]
                 m.next = "LOAD"
-            with m.Elif(scores.valid):
+            with m.Elif(scores.valid & ~(at.scored & due)):
                 m.d.comb += scores.ready.eq(1)
                 m.d.sync += [
+                    at.scored.eq(1),
                     at.event.kind.eq(ReceiverKind.SCORE),
                     at.event.qp.eq(scores.payload.qp),
                     at.event.score.eq(scores.payload.score),
                 ]
                 m.next = "LOAD"
-            with m.Elif(at.walks & (at.waited == 0)):
+            with m.Elif(due):
                 m.d.sync += [
+                    at.scored.eq(0),
                     at.event.kind.eq(ReceiverKind.VISIT),
                     at.event.qp.eq(at.visited),
                     at.visited.eq(at.visited + 1),

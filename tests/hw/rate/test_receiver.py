@@ -217,6 +217,23 @@ def test_a_band_raises_and_restores_exactly() -> None:
     assert bench.acts & Act.AGED
 
 
+def test_scores_of_some_keep_no_visit_of_others_out() -> None:
+    """Peers of three queue pairs send scores faster than they are worked on; the fourth's ages."""
+    bench = Bench(1)
+
+    async def play(ctx: Any) -> None:
+        await bench.begin(ctx)
+        await bench.score(ctx, 2, 100)
+        for n in range(800):
+            if n % 5:
+                await bench.tick(ctx)
+            else:
+                await bench.score(ctx, (0, 1, 3)[n // 5 % 3], 50)
+        assert bench.shown[0] == {2: 0}
+
+    run(bench.dut, play, cycles=1000)
+
+
 def test_latency() -> None:
     bench = Bench(1)
 
