@@ -10,7 +10,7 @@ from precog_spec.frames.qp_key import IPV4_MAPPED, table_rows
 from precog_spec.registers.model import Access
 from precog_spec.registers.packet import LOOKUP_CELL
 
-__all__ = ["CELL_WINDOW", "LookupWindow"]
+__all__ = ["CELL_WINDOW", "LookupWindow", "to_both"]
 
 #: A cell as the registers show it.
 CELL_WINDOW = registers_layout(LOOKUP_CELL, Access.RW)
@@ -133,3 +133,22 @@ class LookupWindow(wiring.Component):
                     with m.Else():
                         m.d.comb += self.range_error.eq(1)
         return m
+
+
+def to_both(
+    m: Module, source: stream.Interface, table: stream.Interface, copy: stream.Interface
+) -> None:
+    """A write of the host for two tables, which take it when they can; a read for the first.
+
+    Its cell may come before the copy would take the read.
+    """
+    done = Signal(2)
+    taken = [done[0] | table.ready, done[1] | copy.ready | source.payload.read]
+    m.d.comb += [
+        source.ready.eq(Cat(taken).all()),
+        table.valid.eq(source.valid & ~done[0]),
+        copy.valid.eq(source.valid & ~done[1] & ~source.payload.read),
+        table.payload.eq(source.payload),
+        copy.payload.eq(source.payload),
+    ]
+    m.d.sync += done.eq(Mux(source.valid & ~source.ready, Cat(taken), 0))

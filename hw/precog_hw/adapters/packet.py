@@ -15,7 +15,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import connect
 
-from precog_hw.adapters.lookup_window import LookupWindow
+from precog_hw.adapters.lookup_window import LookupWindow, to_both
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.layouts import registers_layout
@@ -155,7 +155,7 @@ def _lookup(
     if copy is None:
         connect(m, window.o, card.i_table)
     else:
-        _to_both(m, window.o, card.i_table, copy)
+        to_both(m, window.o, card.i_table, copy)
     m.d.comb += [
         window.row.eq(bank.lookup_place_row),
         window.way.eq(bank.lookup_place_way),
@@ -166,19 +166,6 @@ def _lookup(
     ]
     show_window(m, bank, "lookup", LOOKUP_CELL, window)
     return window.ready
-
-
-def _to_both(m: Module, source: stream.Interface, *tables: stream.Interface) -> None:
-    """An access of the host for two tables, which take it when they can."""
-    done = Signal(len(tables))
-    taken = [done[n] | table.ready for n, table in enumerate(tables)]
-    m.d.comb += source.ready.eq(Cat(taken).all())
-    for n, table in enumerate(tables):
-        m.d.comb += [
-            table.valid.eq(source.valid & ~done[n]),
-            table.payload.eq(source.payload),
-        ]
-        m.d.sync += done[n].eq(source.valid & taken[n] & ~source.ready)
 
 
 def _queue_pairs(m: Module, bank: RegisterBank, card: Card, config: NicConfig) -> Value:
