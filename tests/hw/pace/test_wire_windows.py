@@ -107,6 +107,22 @@ def test_without_acknowledgements_a_window_opens_in_time(bench: Bench) -> None:
     assert bench.pacer.seen["expired"] == 9
 
 
+def test_what_waits_behind_a_packet_without_room_passes_in_time(bench: Bench) -> None:
+    """With one port an acknowledgement is behind the packet that it would make room for."""
+    opened(bench, 1, 1)
+    period, size, count = 3000, 2 * bench.config.cell_bytes, 16
+    bench.block.poke(expiry=period, hold=1, quota=2, limit=0)  # the cells of one packet
+    sent = [bench.paced(1, size, psn=n) for n in psns(count)] + [bench.other(60)]
+    sink = bench.run(sent, settle=3 * period).sinks["m_axis"]
+    bench.block.poke(hold=0)
+    assert len(sink.frames) == len(sent)
+    at = sink.frames.index(sent[-1])
+    # Up to eight packets wait between the input and their queue.
+    assert count - 10 <= at < count
+    waited = sink.first[at] - sink.first[0]
+    assert (at - 1) * period <= waited <= at * (2 * period + 2 * bench.config.qps + 100)
+
+
 def test_exact_and_live_whatever_happens(bench: Bench, seed: int, volume: int) -> None:
     """Random windows, PSNs that jump, acknowledgements that lie: rows are golden, nobody stays."""
     rng, config, block = bench.rng, bench.config, bench.block
