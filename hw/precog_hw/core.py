@@ -102,6 +102,9 @@ class Core(wiring.Component):
         waits for the same samples, at most 16384 cycles if the predictor is stuck: samples that it
         has taken are then decided on without a model, or too late. When it is done, the decisions
         on all earlier samples have left.
+    restart_waits : In(1)
+        A restart waits behind `command`. If the predictor is stuck, it is done first, and again in
+        its turn.
     hold : In(1)
         Advice of every kind is held: the base laws decide alone.
     command_stb : Out(1)
@@ -124,6 +127,7 @@ class Core(wiring.Component):
     o_decision: stream.Interface
     dropped: Signal
     command: stream.Interface
+    restart_waits: Signal
     hold: Signal
     command_stb: Signal
     parameters: data.View

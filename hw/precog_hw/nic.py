@@ -190,6 +190,7 @@ class PrecogNic(wiring.Component):
         decided = self.o_decision.valid & self.o_decision.ready
         missed = packets.missed(parts, samples)
         m.d.comb += [
+            core.restart_waits.eq(window.forgetting),
             core.i_sample.payload.eq(samples.payload),
             core.i_sample.valid.eq(samples.valid & window.ready),
             window.decision.eq(self.o_decision.payload),

@@ -145,3 +145,29 @@ def test_what_a_stuck_engine_owes_is_decided_without_it(
     assert any(without)
     assert without[count:] == [0] * 4
     assert any(row.flags >> Flag.LATE & 1 for row in decisions) == bool(deadline)
+
+
+@pytest.mark.parametrize(("config", "count"), [(OF_TREES, 9), (MICRO, 6)])
+def test_a_command_ahead_keeps_no_restart_of_a_stuck_engine_out(
+    config: NicConfig, count: int, seed: int
+) -> None:
+    """The command waits for the samples that the engine has; then it is taken."""
+    bench = made(seed, config)
+    bench.simulation.poke(stuck=1)
+    dut, rng = bench.dut, bench.rng
+    taken: list[int] = []
+
+    async def main(ctx: Any) -> None:
+        await bench.start(ctx)
+        ctx.set(dut.parameters, PARAMETERS | {"advice_deadline": 0})
+        ctx.set(dut.o_decision.ready, 1)
+        for n in range(count):
+            await bench.give(ctx, n % CONFIG.qps, rng.randrange(4000, 6500), 100 * n)
+        await ctx.tick().repeat(3000 if config.micro else 1500)
+        ctx.set(dut.restart_waits, 1)
+        await bench.command(ctx, 1, bench.config(1), clear=True)
+        await restart(ctx, bench)
+        taken.append(1)
+
+    bench.run(main)
+    assert taken

@@ -80,6 +80,7 @@ class MicroCore(wiring.Component):
     o_decision: stream.Interface
     dropped: Signal
     command: stream.Interface
+    restart_waits: Signal
     hold: Signal
     command_stb: Signal
     parameters: data.View
@@ -208,14 +209,14 @@ class MicroCore(wiring.Component):
         with m.If(waits["begin"]):
             m.d.sync += is_command.eq(command)
 
-        forgets = self.command.valid & payload.forget
+        forgets = self.command.valid & (payload.forget | self.restart_waits)
         given = Signal()
         late = overdue(m, forgets, given, rests)
         offered = Signal()
         taken = offered & predictor.i_restart.ready
         m.d.comb += predictor.i_restart.valid.eq(offered)
         m.d.sync += [
-            offered.eq(forgets & (rests | late) & ~given & ~taken),
+            offered.eq(forgets & ((rests & payload.forget) | late) & ~given & ~taken),
             given.eq((given | taken) & ~self.command.ready),
         ]
 
@@ -224,7 +225,7 @@ class MicroCore(wiring.Component):
         reset = predictor.i_reset
         asks = waits["commanded"] & payload.clear & ~cleared
         done = waits["commanded"] & (cleared | ~payload.clear)
-        restarted = given & rests
+        restarted = given & rests & payload.forget
         executed = [self.command_stb.eq(done)]
         m.d.sync += cleared.eq(asks & reset.ready)
         if shared.laws is not None:

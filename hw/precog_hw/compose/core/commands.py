@@ -40,19 +40,22 @@ def commands(parts: Parts) -> tuple[Signal, Value]:
     halt = Signal()
     ended = parts.rate.o.valid & parts.rate.o.ready
     quiet = _quiet(parts, halt, ended)
-    late = overdue(m, halt & payload.forget, command.ready, quiet)
+    wanted = payload.forget | parts.core.restart_waits
+    late = overdue(m, halt & wanted, command.ready, quiet)
     given = {name: Signal(name=f"{name}_given") for name in (*_UNITS, *_OF_LAWS)}
+    may = Signal()  # a stuck predictor is restarted first, whatever the command is
+    m.d.comb += may.eq(quiet & (~late | given["restart"]))
     targets: dict[str, _Target] = {
-        "feature": (parts.feature.clear, payload.clear, quiet),
-        "predictor": (parts.predictor.i_reset, payload.clear, quiet),
-        "restart": (parts.predictor.i_restart, payload.forget, quiet | late),
-        "rate": (parts.rate.command, ~payload.forget, quiet),
+        "feature": (parts.feature.clear, payload.clear, may),
+        "predictor": (parts.predictor.i_reset, payload.clear, may),
+        "restart": (parts.predictor.i_restart, payload.forget | late, quiet | late),
+        "rate": (parts.rate.command, ~payload.forget, may),
     }
     decided = Signal(init=1)
     last = command
     if parts.laws is not None:
         m.d.comb += decided.eq(_deciding(parts, ended) == 0)
-        stages = _of_laws(parts, given, quiet)
+        stages = _of_laws(parts, given, may)
         targets |= stages
         last, *_ = list(stages.values())[-1]
     m.d.comb += parts.core.command_stb.eq(last.valid & last.ready)

@@ -34,6 +34,7 @@ def core_ports(
         "o_decision": Out(stream.Signature(DECISION)),
         "dropped": Out(1),
         "command": In(stream.Signature(config_layout(config))),
+        "restart_waits": In(1),
         "hold": In(1),
         "command_stb": Out(1),
         "parameters": In(PARAMETERS),
