@@ -21,6 +21,8 @@ from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, Fmt
 from precog_spec.law_fields import PSCHED_CONFIG
 
+from ..settled import settled
+
 QPS = 2
 LATENCY = 20
 MBPS = 2097
@@ -51,7 +53,7 @@ class Twin:
     def run(self, bench: Any) -> None:
         simulator = Simulator(self.dut)
         simulator.add_clock(1e-8)
-        simulator.add_testbench(bench)
+        simulator.add_testbench(settled(bench))
         simulator.run()
 
     async def configure(self, ctx: Any, qp: int) -> None:
