@@ -1,7 +1,7 @@
 """Test benches for Amaranth's simulator that settle the design once for all inputs of a cycle.
 
-`ctx.set` evaluates the design after each input, which took most of the time of many benches. No
-other bench runs before this one waits, so nothing can see the design between two inputs.
+`ctx.set` evaluates the design after each input: nearly half of the time of a bench that sets ten
+inputs in a cycle. No other bench runs before this one waits, so none sees the design in between.
 """
 
 import types
