@@ -11,8 +11,6 @@ from amaranth.sim import Simulator
 
 from precog_sim.rtl.verilate import WAVES
 
-from ..settled import settled
-
 __all__ = ["Sent", "beats", "receive_frames", "run", "send_frames"]
 
 
@@ -108,7 +106,7 @@ class _Prepared:
         self._simulator.add_testbench(self._watchdog, background=True)
 
     async def _bench(self, n: int, ctx: Any) -> None:
-        await settled(self._benches[n])(ctx)
+        await self._benches[n](ctx)
 
     async def _watchdog(self, ctx: Any) -> None:
         await ctx.delay(1e-8 * self._cycles)

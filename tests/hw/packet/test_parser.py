@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from amaranth.hdl import Cat, Const
+from amaranth.lib import data
 from tests.models.packet.frames import card, mutate, packet, synthetic
 from tests.models.packet.test_parser import REASONS
 
@@ -25,7 +26,6 @@ from precog_spec.frames.headers import BTH, IPV4, IPV6, UDP
 from precog_spec.frames.opcodes import EXTENSIONS
 from precog_spec.frames.qp_key import IPV4_MAPPED
 
-from ..settled import pack
 from .bench import Sent, beats, run
 
 LATENCY = 7
@@ -46,6 +46,15 @@ class Seen(NamedTuple):
     parsed: list[tuple[int, Any]]
     tails: list[tuple[int, int]]
     every: list[int]  # `o` in each cycle
+
+
+def pack(layout: data.Layout, values: dict[str, Any]) -> int:
+    """A structure as a number: much faster than `layout.const`."""
+    number = 0
+    for name, value in values.items():
+        part = layout[name]
+        number |= (pack(part.shape, value) if isinstance(value, dict) else value) << part.offset
+    return number
 
 
 def schedule(

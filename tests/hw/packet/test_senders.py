@@ -17,8 +17,6 @@ from precog_spec.frames.cps import EPOCH_LEAST
 from precog_spec.frames.descriptor import Direction, Reason
 from precog_spec.frames.opcodes import CNP, NAMES
 
-from ..settled import settled
-
 _TIME = 1 << 40
 _OPCODES = (*(op for op in NAMES if op != CNP), CNP, 0xE7)
 
@@ -26,7 +24,7 @@ _OPCODES = (*(op for op in NAMES if op != CNP), CNP, 0xE7)
 def _simulate(dut: wiring.Component, bench: Any) -> None:
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
-    simulator.add_testbench(settled(bench))
+    simulator.add_testbench(bench)
     simulator.run()
 
 

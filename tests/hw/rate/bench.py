@@ -11,8 +11,6 @@ from precog_models.rate.unit import QP_CONFIG, RATE_PARAMETERS, RATE_STATE, rate
 from precog_spec.config import NicConfig
 from precog_spec.contract import DECISION_FIELDS, Fmt
 
-from ..settled import settled
-
 MBPS = 2097  # RATE per Mb/s at 1 ns
 
 
@@ -83,7 +81,7 @@ class RateBench:
         sim = Simulator(self.dut)
         sim.add_clock(1e-8)
         for bench in benches:
-            sim.add_testbench(settled(bench))
+            sim.add_testbench(bench)
         sim.run()
 
     def set_parameters(self, ctx: Any, values: dict[str, int]) -> None:

@@ -21,8 +21,6 @@ from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, Fmt
 from precog_spec.law_fields import PSCHED_CONFIG
 
-from ..settled import settled
-
 QPS = 2
 LATENCY = 20
 MBPS = 2097
@@ -53,7 +51,7 @@ class Twin:
     def run(self, bench: Any) -> None:
         simulator = Simulator(self.dut)
         simulator.add_clock(1e-8)
-        simulator.add_testbench(settled(bench))
+        simulator.add_testbench(bench)
         simulator.run()
 
     async def configure(self, ctx: Any, qp: int) -> None:
