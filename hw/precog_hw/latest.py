@@ -1,13 +1,13 @@
 """A coalescing queue: the latest word of each queue pair, in order of first arrival."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import FEW, RowMemory, few_rows, plain_memory, sliced_memory
-from precog_hw.sliced import SlicedMemory
 
 __all__ = ["Latest"]
 
@@ -40,6 +40,8 @@ class Latest(wiring.Component):
         Words are in a `sliced_memory`.
     relaxed : bool
         For clocks up to some 70 MHz on ECP5.
+    kept : str
+        Member of a word that has a memory of its own, for `keeps`; empty: none.
 
     Members
     -------
@@ -47,6 +49,8 @@ class Latest(wiring.Component):
     i : In(layout)
     tells : In(1)
         With `i_stb`: the queue pair shall have its turn. Otherwise the word counts if it waits.
+    keeps : In(1)
+        With `kept` and `tells`: of a word that waits that member stays.
     merged : Out(1)
         3 cycles later: that word replaces one that waits.
     o : Out(stream.Signature(layout))
@@ -74,10 +78,12 @@ class Latest(wiring.Component):
         *,
         sliced: bool = False,
         relaxed: bool = False,
+        kept: str = "",
     ) -> None:
         self._sliced = sliced
         self._bits = layout["qp"].width
-        self._rest = layout.size - self._bits
+        self._kept = kept
+        self._rest = [name for name in layout.members if name not in ("qp", kept)]
         self._qps = 1 << self._bits
         self._few = relaxed and self._qps <= FEW
         super().__init__(
@@ -85,6 +91,7 @@ class Latest(wiring.Component):
                 "i_stb": In(1),
                 "i": In(layout),
                 "tells": In(1),
+                **({"keeps": In(1)} if kept else {}),
                 "merged": Out(1),
                 "o": Out(stream.Signature(layout)),
             }
@@ -99,8 +106,6 @@ class Latest(wiring.Component):
         # Of two places one is the output, and the other is full until its word has moved there.
         depth = max(self._qps, 3)
         m.submodules.waiting = waiting = SyncFIFOBuffered(width=bits + 1, depth=depth)
-        memory = sliced_memory if self._sliced else plain_memory
-        m.submodules.orders = orders = memory(unsigned(self._rest), self._qps)
         # A queue pair waits while its bits differ; each has one writer.
         m.submodules.told = told = RowMemory(1, self._qps)
         m.submodules.taken = taken = RowMemory(1, self._qps)
@@ -124,6 +129,11 @@ class Latest(wiring.Component):
             strobes.eq(Cat(self.i_stb, strobes)),
             tells.eq(Cat(self.tells, tells)),
         ]
+        whole: Value = Const(1)
+        if self._kept:
+            keeps = Signal(3)
+            m.d.sync += keeps.eq(Cat(self.keeps, keeps))
+            whole = ~keeps[-1] | joins
         bits_of = []
         for name, memory in (("told", told), ("taken", taken)):
             changed, to = Signal(name=f"{name}_changed"), Signal(name=f"{name}_to")
@@ -156,7 +166,7 @@ class Latest(wiring.Component):
                     memory.write_data.eq(0),
                 ]
 
-        reads, again = self._turns(m, orders, stb, word, waiting, Cat(first, leaving))
+        reads, again = self._turns(m, (stb, whole), word, waiting, Cat(first, leaving))
         # It waits no more; until it is taken, its next word replaces this one all the same.
         with m.If(reads):
             m.d.comb += taken.write_stb.eq(1)
@@ -166,29 +176,26 @@ class Latest(wiring.Component):
     def _turns(
         self,
         m: Module,
-        orders: Memory | SlicedMemory,
-        stb: Value,
+        comes: tuple[Value, Value],
         word: data.View,
         waiting: SyncFIFOBuffered,
         turn: Value,
     ) -> tuple[Value, Value]:
         """The words' memory and its reader: `turn` takes what the queue gives.
 
+        `comes` says that a word is written, and the member `kept`, too.
+
         Returns
         -------
         tuple of Value
             A word is being read; it, or the one at the output, is replaced by a new one.
         """
-        bits = self._bits
-        first = turn[:bits]
-        write, read = orders.write_port(), orders.read_port()
-        m.d.comb += [
-            write.en.eq(stb),
-            write.addr.eq(word.qp),
-            read.addr.eq(first),
-            write.data.eq(word.as_value()[bits:]),
-            self.o.payload.as_value().eq(Cat(first, read.data)),
-        ]
+        first, (stb, whole) = turn[: self._bits], comes
+        reads = Signal()
+        m.d.comb += self.o.payload.qp.eq(first)
+        self._words(m, "orders", stb, word, self._rest, (first, reads))
+        if self._kept:
+            self._words(m, "kept", stb & whole, word, [self._kept], (first, reads))
         changes = Signal()
         m.d.comb += changes.eq(stb & (word.qp == first))
         with m.FSM(name="turn") as fsm:
@@ -206,13 +213,35 @@ class Latest(wiring.Component):
                     m.next = "NEXT"
                 with m.Elif(changes):
                     m.next = "READ"
-        reads, taken = fsm.ongoing("READ"), self.o.valid & self.o.ready
-        m.d.comb += read.en.eq(reads)
+        taken = self.o.valid & self.o.ready
+        m.d.comb += reads.eq(fsm.ongoing("READ"))
         return reads, (word.qp == first) & (reads | fsm.ongoing("OFFER")) & ~taken
+
+    def _words(
+        self,
+        m: Module,
+        name: str,
+        stb: Value,
+        word: data.View,
+        members: Sequence[str],
+        reads: tuple[Value, Value],
+    ) -> None:
+        """A memory of some members of each word: of `reads`' row they are at `o`."""
+        came, out = (Cat(*(w[name] for name in members)) for w in (word, self.o.payload))
+        memory = sliced_memory if self._sliced and not self._few else plain_memory
+        m.submodules[name] = orders = memory(unsigned(len(came)), self._qps)
+        write, read = orders.write_port(), orders.read_port()
+        m.d.comb += [
+            write.en.eq(stb),
+            write.addr.eq(word.qp),
+            write.data.eq(came),
+            read.addr.eq(reads[0]),
+            read.en.eq(reads[1]),
+            out.eq(read.data),
+        ]
 
     def _at_once(self, m: Module) -> None:
         """The relaxed form: a word is written as it comes, and joins the queue in that cycle."""
-        m.submodules.orders = orders = plain_memory(unsigned(self._rest), self._qps)
         bits = self._bits
         m.submodules.waiting = waiting = SyncFIFOBuffered(width=bits + 1, depth=max(self._qps, 3))
         m.submodules.told = told = few_rows(1, self._qps)
@@ -222,12 +251,14 @@ class Latest(wiring.Component):
         with m.If(row == self._qps - 1):
             m.d.sync += walking.eq(0)
         first, leaving = Signal(bits), Signal()
-        reads, replaces = self._turns(m, orders, self.i_stb, self.i, waiting, Cat(first, leaving))
+        joins = Signal()
+        comes = self.i_stb, ~self.keeps | joins if self._kept else Const(1)
+        reads, replaces = self._turns(m, comes, self.i, waiting, Cat(first, leaving))
         was, to = (rows.read_port(domain="comb") for rows in (told, taken))
         begins, ends = (rows.write_port() for rows in (told, taken))
         known = (was.data != to.data) | replaces
-        joins = self.i_stb & self.tells & ~known
         m.d.comb += [
+            joins.eq(self.i_stb & self.tells & ~known),
             was.addr.eq(self.i.qp),
             to.addr.eq(self.i.qp),
             self.merged.eq(self.i_stb & self.tells & known),

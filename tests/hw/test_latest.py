@@ -105,3 +105,52 @@ def test_an_order_that_tells_nobody_replaces_the_one_that_waits(relaxed: bool) -
             await ctx.tick()
 
     run(dut, bench, cycles=200)
+
+
+@pytest.mark.parametrize("relaxed", [False, True])
+@pytest.mark.parametrize(("qps", "patience"), [(2, 0.5), (4, 1.0), (8, 0.1)])
+def test_a_member_is_kept_while_a_word_waits(
+    seed: int, qps: int, patience: float, relaxed: bool
+) -> None:
+    """A rate that is not kept is told, in the next word of its queue pair at the latest."""
+    rng, dut = random.Random(seed), Latest(order_layout(qps), relaxed=relaxed, kept="rate")
+    alone, cycles = 0, 2000
+    rates: dict[int, int] = {}
+    windows: dict[int, int] = {}
+    got_windows: dict[int, int] = {}
+    got_rates: dict[int, int] = {}
+    mixed = 0
+
+    async def source(ctx: Any) -> None:
+        await ctx.tick().repeat(qps)
+        for _ in range(cycles):
+            qp, keeps = rng.randrange(qps), rng.random() < 0.6
+            strobe = rng.random() < 0.4
+            rate, window = alone if keeps else rng.randrange(1, 1 << 32), rng.getrandbits(32)
+            ctx.set(dut.i_stb, strobe)
+            ctx.set(dut.tells, 1)
+            ctx.set(dut.keeps, keeps)
+            ctx.set(dut.i, {"qp": qp, "rate": rate, "window": window})
+            if strobe:
+                windows[qp] = window
+                if not keeps:
+                    rates[qp] = rate
+            await ctx.tick()
+        ctx.set(dut.i_stb, 0)
+
+    async def sink(ctx: Any) -> None:
+        nonlocal mixed
+        for cycle in range(cycles + 40 * qps):
+            ready = rng.random() < patience or cycle > cycles
+            ctx.set(dut.o.ready, ready)
+            if ctx.get(dut.o.valid) and ready:
+                order = ctx.get(dut.o.payload)
+                got_windows[order.qp] = order.window
+                if order.rate != alone:
+                    mixed += order.rate == got_rates.get(order.qp)
+                    got_rates[order.qp] = order.rate
+            await ctx.tick()
+
+    run(dut, source, sink, cycles=4000)
+    assert (got_windows, got_rates) == (windows, rates)
+    assert not mixed  # no rate is told twice

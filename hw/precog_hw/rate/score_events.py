@@ -45,7 +45,7 @@ class ScoreEvents(wiring.Component):
     it is offered.
 
     Programs also hear the level of their receiver: each event of theirs has the one in force, and a
-    level that is new makes one by itself, without a score.
+    level that is new makes one by itself, without a score. It leaves a score that waits as it is.
 
     Latency: 1 cycle from `i` to `o`, 9 from a score. Throughput: an event per cycle, a score in 4.
     Cost at 1024 queue pairs: `Latest` of 10 bits, 1 DP16KD.
@@ -95,7 +95,8 @@ class ScoreEvents(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.latest = latest = Latest(self._word)
+        kept = "score" if self._levels else ""
+        m.submodules.latest = latest = Latest(self._word, kept=kept)
         listens = BitMemory(m, "listens", _LISTENS, self._qps)
         command, write = self.command, listens.write
         runs = command.config.enable & command.config.algorithm[-1] & self._programs
@@ -123,7 +124,10 @@ class ScoreEvents(wiring.Component):
             news, level = Signal(), Signal.like(self.level)
             m.d.sync += [news.eq(self.news), level.eq(self.level)]
             tells |= news & listening.levels
-            m.d.comb += latest.i.level.eq(Mux(tells & listening.levels, level, 0))
+            m.d.comb += [
+                latest.i.level.eq(Mux(tells & listening.levels, level, 0)),
+                latest.keeps.eq(tells & ~heard),
+            ]
         with m.If(clears):
             m.d.sync += [takes_back.eq(1), of.eq(cleared)]
         with m.Elif(~tells | (slot == of)):

@@ -9,7 +9,14 @@ from amaranth.sim import Simulator
 from precog_hw.rate.score_events import ScoreEvents
 from precog_spec.config import NicConfig
 from precog_spec.contract import PROGRAM_ALGORITHM
-from precog_spec.law_fields import NO_SCORE, EventKind
+from precog_spec.law_fields import (
+    LEVEL_ALONE,
+    NO_SCORE,
+    SCORE_BITS,
+    SENDERS_AT,
+    EventKind,
+    ScoreCommand,
+)
 
 QPS = 8
 LISTENING = {0, 3, 5}
@@ -184,3 +191,33 @@ def test_scores_and_events_take_turns() -> None:
     run(dut, main)
     assert kinds.count(EventKind.SCORE) > 20  # one in 4 cycles at most
     assert kinds.count(EventKind.CNP) > 60
+
+
+@pytest.mark.parametrize("score", [77 | ScoreCommand.REDUCE << SCORE_BITS, NO_SCORE])
+def test_a_level_takes_no_score_back(score: int) -> None:
+    """A level that is new joins the score that waits; with none that waits it comes alone."""
+    dut = ScoreEvents(NicConfig(qps=QPS, sets=2, law_cores=1, width=64, senders=True))
+    seen: list[int] = []
+
+    async def main(ctx: Any) -> None:
+        await ctx.tick().repeat(QPS)
+        ctx.set(dut.command.config.algorithm, PROGRAM_ALGORITHM)
+        await configure(ctx, dut, 6, clear=False)
+        ctx.set(dut.heard_slot, 6)
+        ctx.set(dut.heard_score, score)
+        for heard, level in ((1, 2), (0, 3), (0, 4)):
+            ctx.set(dut.heard, heard)
+            ctx.set(dut.news, not heard)
+            ctx.set(dut.level, level)
+            await ctx.tick()
+        ctx.set(dut.news, 0)
+        await ctx.tick().repeat(20)
+        ctx.set(dut.o.ready, 1)
+        for cycle in range(60):
+            ctx.set(dut.news, cycle == 30)
+            if ctx.get(dut.o.valid):
+                seen.append(ctx.get(dut.o.payload.value))
+            await ctx.tick()
+
+    run(dut, main)
+    assert seen == [score | 4 << SENDERS_AT, LEVEL_ALONE | 4 << SENDERS_AT]
