@@ -3,12 +3,15 @@
 import random
 import re
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 from precog_host.device import Device
 from precog_host.emulator.device import Emulator
+from precog_host.emulator.opening import open_emulator
 from precog_host.opening import open_transport
 from precog_host.transport import BusError, DeviceError, SampleTransport
 from precog_spec.config import NicConfig
@@ -28,10 +31,9 @@ _SPOILT = (*range(0, 1024, 97), *range(HEADER_OFFSET, HEADER_OFFSET + 12))
 class Twins:
     """Two transports that get the same accesses and must give the same answers."""
 
-    def __init__(self, *transports: SampleTransport) -> None:
-        self.transports = transports
-        self.map = Emulator(NicConfig(qps=4, sets=2, lanes=16, columns=1, steps=3)).map
-        self.address = {word.name: word.address for word in self.map.words()}
+    def __init__(self, golden: Emulator, rtl: SampleTransport) -> None:
+        self.transports: tuple[SampleTransport, ...] = golden, rtl
+        self.address = {word.name: word.address for word in golden.map.words()}
 
     def read(self, name: str) -> int:
         values = [t.read32(self.address[name]) for t in self.transports]
@@ -60,14 +62,25 @@ class Twins:
 
     def compare(self) -> None:
         """Every word of the map, once the loader is done with what was written."""
-        self.keep()
         self.settle("MODEL.STATUS", 1 << 8)
         self.settle("ECC.STATE", 1)
+        self.keep()
         for name in self.address:
             valid = name.replace("SET_VERSION", "SET_STATE")
             if name.endswith("SET_VERSION") and not self.read(valid):
                 continue  # the version of an invalid set means nothing
             self.read(name)
+
+
+@contextmanager
+def opened_twins(options: str = "") -> Iterator[Twins]:
+    """The tiny device with `options`, emulated and of RTL, just reset, without walks of the ECC."""
+    with Device.open(f"sim:tiny{options}") as rtl:  # waits until every queue pair is disabled
+        assert isinstance(rtl.transport, SampleTransport)
+        twins = Twins(open_emulator(TINY + options), rtl.transport)
+        twins.write("ECC.CONTROL", 0)  # on the golden NIC no time passes
+        twins.compare()
+        yield twins
 
 
 def begin(twins: Twins) -> None:
@@ -168,13 +181,11 @@ def clear_errors(twins: Twins, rng: random.Random) -> None:
 def test_random_accesses(seed: int) -> None:
     """Loads good and bad, maps, configurations, samples; after each, every word agrees."""
     rng = random.Random(seed)
-    golden, rtl = open_transport(f"emu:{TINY}"), open_transport("sim:tiny")
-    assert isinstance(golden, SampleTransport)
-    assert isinstance(rtl, SampleTransport)
-    twins = Twins(golden, rtl)
-    Device(rtl)  # waits until the RTL has disabled every queue pair
-    twins.write("ECC.CONTROL", 0)  # on the golden NIC no time passes
-    twins.compare()
+    with opened_twins() as twins:
+        run_random(twins, rng)
+
+
+def run_random(twins: Twins, rng: random.Random) -> None:
     begin(twins)
     actions = (
         *(load, configure, configure, parameters, decide, decide, map_slot, clear_errors),
@@ -189,7 +200,31 @@ def test_random_accesses(seed: int) -> None:
     }
     for name in ("predictions", "fallbacks", "dropped", "load_errors"):
         assert counts[name] > 0, f"the run must have {name}, not {counts}"
-    rtl.close()
+
+
+@pytest.mark.cosim
+@pytest.mark.xdist_group("tiny")
+def test_commands_that_come_together() -> None:
+    """One write with several bits: a begin goes before a commit, an injection before a walk."""
+    with opened_twins(",law_cores=1") as twins:
+        begin(twins)
+        for load, image in (("MODEL", 512), ("LAW", 2064)):
+            for first, words in ((3, 0), (1, image), (3, 1)):
+                twins.write(f"{load}.COMMAND", first)
+                twins.settle(f"{load}.STATUS", 1 << 8)
+                for _ in range(words):
+                    twins.write(f"{load}.DATA", 0)
+                twins.write(f"{load}.COMMAND", 3)
+                twins.compare()
+        for command in range(8):
+            for number, core in ((0, 0), (0, 1), (2, 0), (2, 1)):  # set 2 and core 1 do not exist
+                twins.write("ECC.PLACE", number)
+                twins.write("ECC.PROGRAM", core << 16)
+                twins.write("ECC.COMMAND", command)
+                twins.compare()
+        twins.keep()
+        for n, name in ((1, "passes"), (4, "injected"), (5, "refused")):
+            assert twins.read(f"ECC.COUNTERS[{n}].LOW"), f"there must be {name}"
 
 
 def test_values_must_have_32_bits() -> None:

@@ -89,14 +89,20 @@ class EmulatedEcc:
 
     def _command(self, value: int) -> None:
         asked = self._file.asked("ECC.COMMAND", value)
-        exists = self._file.get("ECC.PLACE")["set"] < self._nic.sets
-        if "inject" in asked and not exists:
+        if "inject_program" in asked:
+            exists, inject = (
+                self._file.get("ECC.PROGRAM")["core"] < self._cores,
+                self._inject_program,
+            )
+        else:
+            exists, inject = self._file.get("ECC.PLACE")["set"] < self._nic.sets, self._inject
+        injects = not asked.isdisjoint(("inject", "inject_program"))
+        if injects and exists:
+            inject()
+            return
+        if injects:
             self._event("refused")
-        elif "inject" in asked:
-            self._inject()
-        elif "inject_program" in asked:
-            self._inject_program()
-        elif "scrub" in asked:
+        if "scrub" in asked:
             valid = sum(self._nic.set_state(number)[0] for number in range(self._nic.sets))
             self._counters.add("scrubbed", valid * len(self._pairs))
             self._counters.add("passes", 1 + bool(self._cores))
@@ -152,8 +158,7 @@ class EmulatedEcc:
     def _inject_program(self) -> None:
         place = self._file.get("ECC.PROGRAM")
         bank, core, at, half = (place[name] for name in ("bank", "core", "word", "half"))
-        exists = core < self._cores and at < PROGRAM_WORDS
-        if not exists or not self._program_valid(bank):
+        if at >= PROGRAM_WORDS or not self._program_valid(bank):
             self._event("refused")
             return
         self._event("injected")

@@ -88,7 +88,7 @@ class EmulatedModel:
         asked = self._file.asked("MODEL.COMMAND", value)
         if "begin" in asked:
             self._begin(self._file.get("MODEL.SET")["set"])
-        if "commit" in asked:
+        elif "commit" in asked:
             self._commit()
 
     def _begin(self, number: int) -> None:
