@@ -1,13 +1,15 @@
 """Queue pairs that have been notified of congestion and wait until the law is told."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from itertools import pairwise
+
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import BitMemory
 
-__all__ = ["Notices", "hold_clear"]
+__all__ = ["Notices"]
 
 
 class Notices(wiring.Component):
@@ -38,7 +40,8 @@ class Notices(wiring.Component):
     clear_stb, clear_qp : In
         Forget what was heard of this queue pair up to now.
     first, first_qp, next_qp : Out
-        One waits, or waited until a clear: whose it is, and whose in the next cycle.
+        One waits, or waited until a clear: whose it is, and whose in the next cycle. Not two
+        cycles after a clear.
     untold : Out(1)
         With `first`: it has not been told or cleared.
     takes : In(1)
@@ -69,27 +72,28 @@ class Notices(wiring.Component):
         heard, told = (BitMemory(m, name, unsigned(1), self._qps) for name in ("heard", "told"))
         # Bits are known a cycle after they are asked for; a clear waits as long.
         comes, qp = Signal(), Signal(self._bits)
-        clears, cleared = Signal(), Signal(self._bits)
+        clears, cleared = Signal(2), [self.clear_qp, Signal(self._bits), Signal(self._bits)]
         m.d.sync += [
             comes.eq(self.heard),
             qp.eq(self.qp),
-            clears.eq(self.clear_stb),
-            cleared.eq(self.clear_qp),
+            clears.eq(Cat(self.clear_stb, clears)),
+            *(late.eq(early) for early, late in pairwise(cleared)),
         ]
         was_heard, was_told = heard.read(m, self.qp), told.read(m, self.qp)
         new = comes & self.counts & (was_heard == was_told) & waiting.w_rdy
 
-        next_qp = self.next_qp
+        # A clear has its cycle: nothing is taken in it.
+        some, next_qp = Signal(), self.next_qp
         m.d.comb += [
-            waiting.r_en.eq(~self.first | self.takes),
+            waiting.r_en.eq(~some | self.takes),
+            self.first.eq(some & ~clears[1]),
             next_qp.eq(Mux(waiting.r_en, waiting.r_data, self.first_qp)),
         ]
         m.d.sync += self.first_qp.eq(next_qp)
         with m.If(waiting.r_en):
-            m.d.sync += self.first.eq(waiting.r_rdy)
+            m.d.sync += some.eq(waiting.r_rdy)
         leaves, left = heard.read(m, next_qp), told.read(m, next_qp)
 
-        forgets, forgotten, forgotten_next = hold_clear(m, "heard", clears, cleared, self.takes)
         m.d.comb += [
             self.untold.eq(leaves != left),
             heard.write.en.eq(new),
@@ -97,26 +101,8 @@ class Notices(wiring.Component):
             heard.write.data.eq(~was_told),
             waiting.w_en.eq(new),
             waiting.w_data.eq(qp),
-            told.write.en.eq(self.takes | forgets),
-            told.write.addr.eq(Mux(self.takes, self.first_qp, forgotten)),
-            told.write.data.eq(Mux(self.takes, leaves, heard.read(m, forgotten_next))),
+            told.write.en.eq(self.takes | clears[1]),
+            told.write.addr.eq(Mux(clears[1], cleared[2], self.first_qp)),
+            told.write.data.eq(Mux(clears[1], heard.read(m, cleared[1]), leaves)),
         ]
         return m
-
-
-def hold_clear(
-    m: Module, name: str, stb: Value, qp: Signal, busy: Value
-) -> tuple[Signal, Signal, Signal]:
-    """A clear is kept until a cycle that is not `busy`: whether it is this; of whom; of whom next.
-
-    One that comes meanwhile replaces it.
-    """
-    waits, now = Signal(name=f"{name}_clear_waits"), Signal(name=f"{name}_clears")
-    of, of_next = (Signal.like(qp, name=f"{name}_clear_{n}") for n in ("of", "next"))
-    m.d.comb += [now.eq(waits & ~busy), of_next.eq(Mux(stb, qp, of))]
-    m.d.sync += of.eq(of_next)
-    with m.If(stb):
-        m.d.sync += waits.eq(1)
-    with m.Elif(now):
-        m.d.sync += waits.eq(0)
-    return now, of, of_next

@@ -240,3 +240,49 @@ def test_without_an_engine_time_is_told_for_psched_alone() -> None:
 def test_no_memory_may_give_anything_where_it_is_written() -> None:
     """The time of a loss is read while another one of its queue pair may be written."""
     assert "no_rw_check" not in rtlil.convert(LawEvents(CONFIG))
+
+
+@pytest.mark.parametrize(("gap", "halt"), [(0, 8), (7, 8), (15, 40)])
+def test_a_clear_forgets_while_others_leave_the_queue(gap: int, halt: int) -> None:
+    """Those that were cleared leave it one in each cycle, once the law takes what was offered."""
+    qps = 64
+    dut = LawEvents(NicConfig(qps=qps, sets=2, law_cores=1))
+    late: list[int] = []
+
+    async def main(ctx: Any) -> None:
+        cycle, taken, cleared = 0, 0, dict[int, int]()
+
+        async def step() -> None:
+            nonlocal cycle, taken
+            ctx.set(dut.now, cycle)
+            ready = len(cleared) >= halt and cycle % 32 == 0
+            ctx.set(dut.o.ready, ready)
+            if ready and ctx.get(dut.o.valid):
+                qp, t = ctx.get(dut.o.payload.qp), ctx.get(dut.o.payload.t)
+                taken += 1
+                if t > cleared.get(qp, cycle) + 3:
+                    late.append(qp)
+            await ctx.tick()
+            cycle += 1
+
+        for qp in range(qps):
+            await configure(ctx, dut, qp, _PROGRAM)
+        for qp in range(qps):
+            ctx.set(dut.heard, 1)
+            ctx.set(dut.heard_slot, qp)
+            await step()
+        ctx.set(dut.heard, 0)
+        for qp in range(qps):
+            for _ in range(gap):
+                await step()
+            cleared[qp] = cycle
+            ctx.set(dut.command.qp, qp)
+            ctx.set(dut.command_stb, 1)
+            await step()
+            ctx.set(dut.command_stb, 0)
+        for _ in range(20 * qps):
+            await step()
+        assert taken
+
+    run(dut, main)
+    assert not late
