@@ -67,6 +67,9 @@ class Stage(wiring.Component):
     now, now_ns : In(40)
         Ticks and nanoseconds; latched with a packet's first beat.
     shim_port : In(16)
+    port : Out(16)
+        `shim_port`; a change waits until every packet that has begun is edited, and lets none begin
+        before. So all that reads it for a packet reads the same.
     parsed, parsed_stb : Out
         One for each packet, in order.
     tail, tail_stb : Out
@@ -106,6 +109,7 @@ class Stage(wiring.Component):
                 "now": In(Fmt.TIME.width),
                 "now_ns": In(NS_BITS),
                 "shim_port": In(16),
+                "port": Out(16),
                 "parsed": Out(PARSED),
                 "parsed_stb": Out(1),
                 "tail": Out(TAIL),
@@ -155,7 +159,7 @@ class Stage(wiring.Component):
             parser.taken.eq(taken),
             parser.now.eq(self.now),
             parser.now_ns.eq(self.now_ns),
-            parser.shim_port.eq(self.shim_port),
+            parser.shim_port.eq(self.port),
             self.parsed.eq(parser.o),
             self.parsed_stb.eq(parser.o_valid),
             self.tail.eq(parser.tail),
@@ -177,7 +181,13 @@ class Stage(wiring.Component):
             edits.i.valid.eq(self.edit_stb),
             following.eq(waiting + begins - (edits.o.valid & edits.o.ready)),
         ]
-        m.d.sync += [waiting.eq(following), room.eq((following != self.packets) & ~self.hold)]
+        alone, same = waiting == 0, self.port == self.shim_port
+        m.d.sync += [
+            waiting.eq(following),
+            room.eq((following != self.packets) & ~self.hold & (alone | same)),
+        ]
+        with m.If(alone):
+            m.d.sync += self.port.eq(self.shim_port)
         wiring.connect(m, edits.o, editor.i_edit)
         return room
 
@@ -196,4 +206,6 @@ class Stage(wiring.Component):
             inside.eq(begins | (inside & ~edited)),
             unfinished.eq(begins | (unfinished & ~self.finished)),
         ]
+        with m.If(room):
+            m.d.sync += self.port.eq(self.shim_port)
         return room

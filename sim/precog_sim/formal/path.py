@@ -121,8 +121,8 @@ def _own(path: str, width: int) -> Iterator[Mutant]:
     yield Mutant(
         f"{path}.{Claims.BEAT}.{width}",
         _STAGE,
-        "room.eq((following != self.packets) & ~self.hold)",
-        "room.eq(room & (following != self.packets) & ~self.hold)",
+        "room.eq((following != self.packets)",
+        "room.eq(room & (following != self.packets)",
         "a stage that has been full stays shut",
         step=True,
     )
@@ -140,8 +140,8 @@ MUTANTS = (
     Mutant(
         "path.tx.near",
         _STAGE,
-        "room.eq((following != self.packets) & ~self.hold)",
-        "room.eq(~self.hold)",
+        "room.eq((following != self.packets) & ~self.hold",
+        "room.eq(~self.hold",
         "more packets begin than their commands have room",
     ),
     Mutant(

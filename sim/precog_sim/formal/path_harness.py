@@ -100,7 +100,13 @@ class PathHarness(wiring.Component):
         self._direction, self._width = direction, width
         self._claim, self._sizes = claim, sizes
         super().__init__(
-            {"beat": In(beat_layout(width)), "valid": In(1), "ready": In(1), "record_ready": In(1)}
+            {
+                "beat": In(beat_layout(width)),
+                "valid": In(1),
+                "ready": In(1),
+                "record_ready": In(1),
+                "shim_port": In(16),
+            }
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -115,6 +121,7 @@ class PathHarness(wiring.Component):
             dut.i.valid.eq(self.valid),
             dut.o.ready.eq(self.ready),
             record.ready.eq(self.record_ready),
+            dut.config.shim_port.eq(self.shim_port),
         ]
         assume_rules(m, past, dut.i, "i")
         if self._claim is Claims.RULES and not self._sizes:
@@ -205,6 +212,7 @@ class PathHarness(wiring.Component):
             refuses=self.valid & ~dut.i.ready,
             steady=self.ready & self.record_ready,
             waited=waited,
+            waiting=s("waiting"),
         )
 
     def _account(self, m: Module, known: Claim, path: SimpleNamespace, at: SimpleNamespace) -> None:
@@ -296,7 +304,8 @@ class PathHarness(wiring.Component):
             flying = Mux(at.parsing.last != 0, at.parsing.last + at.decision, at.deciding.last)
             # Beats that arrive in time may shut the stage again, for up to three cycles.
             many = (at.decided >= at.packets) | (at.ended >= at.packets)
-            shut = Mux(many, 3, Mux(at.hold, 2, ~at.room))
+            # A port that changes shuts it until all that has begun is edited.
+            shut = Mux(many, 3, Mux(at.hold, 2, ~at.room | (at.waiting != 0)))
             left = 4 * (flying + at.ending.last) + shut + at.begun + asked
             left += offer + beat * at.beats
             whole = waits = at.refuses
