@@ -11,7 +11,7 @@ from precog_models.nic import Decision
 from precog_models.predict.rtt_head import rtt_pred
 from precog_models.psched_presets import PSCHED_PRESETS
 from precog_spec.config import NicConfig
-from precog_spec.contract import Flag
+from precog_spec.contract import Flag, Fmt
 from precog_spec.law_fields import JUDGED_MIN, EventKind
 
 from .core_bench import CONFIG, PARAMETERS, CoreBench
@@ -84,9 +84,10 @@ def test_stream(free: float, config: NicConfig, count: int, seed: int) -> None:
     """Samples as fast as they are taken, decisions as fast as allowed: same order, same values."""
     bench = made(seed, config)
     dut, rng = bench.dut, bench.rng
-    samples = [
-        (rng.randrange(CONFIG.qps + 1), rng.randrange(4000, 6500), 100 * n) for n in range(count)
-    ]
+    t, samples = 0, list[tuple[int, int, int]]()
+    for _ in range(count):  # the base RTT's windows end, also in a pause of hours
+        t = (t + rng.choice([100, 100, 30_000, (1 << 39) + 1])) % (1 << Fmt.TIME.width)
+        samples.append((rng.randrange(CONFIG.qps + 1), rng.randrange(4000, 6500), t))
     decisions: list[Decision] = []
     wanted: list[Decision | None] = []
 

@@ -9,7 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_spec.config import NicConfig
-from precog_spec.contract import BASE_NONE, Fmt
+from precog_spec.contract import BASE_EARLY_BITS, BASE_NONE, Fmt
 
 __all__ = ["BaseRtt"]
 
@@ -100,9 +100,9 @@ class BaseRtt(wiring.Component):
             least.eq(Mux(old.current < rtt, old.current, rtt)),
         ]
 
-        # Cycle 3: a negative time, or a window without end, leaves the epoch running.
+        # Cycle 3: a stamp shortly before the epoch, or a window without end, leaves it running.
         ends, expires = Signal(), Signal()
-        runs = elapsed[-1] | (self.window == 0)
+        runs = elapsed[BASE_EARLY_BITS:].all() | (self.window == 0)
         m.d.sync += [
             ends.eq((elapsed >= self.window) & ~runs),
             expires.eq((elapsed >= self.window << 1) & ~runs),

@@ -3,7 +3,7 @@
 Each emits its instructions through a `Writer`, in the order in which `program` calls them.
 """
 
-from precog_spec.contract import BASE_NONE, Flag, Fmt
+from precog_spec.contract import BASE_EARLY_BITS, BASE_NONE, Flag, Fmt
 
 from .isa import WORD_BITS
 from .writer import Writer
@@ -86,7 +86,7 @@ def base_rtt(w: Writer) -> None:
     w.ld(t)
     w.sub(start)
     w.wrapped(Fmt.TIME.width, WORD_BITS)
-    w.if_negative("inside")
+    w.if_negative("before")
     w.sub(window)
     w.if_negative("inside")
     w.sub(window)
@@ -98,6 +98,9 @@ def base_rtt(w: Writer) -> None:
     w.wrapped(Fmt.TIME.width, WORD_BITS)
     w.st(start)
     w.jump("measured")
+    w.label("before")
+    w.add(w.constant(1 << BASE_EARLY_BITS))
+    w.if_not_negative("inside")
     w.label("fresh")
     w.keep(rtt, current)
     w.keep(w.constant(BASE_NONE), previous)

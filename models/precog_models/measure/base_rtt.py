@@ -8,7 +8,7 @@ two numbers suffice. Epochs start with a sample; time comes from the samples' st
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_spec.contract import BASE_NONE, Fmt
+from precog_spec.contract import BASE_EARLY_BITS, BASE_NONE, Fmt
 
 from ..jit import njit
 
@@ -18,7 +18,7 @@ __all__ = ["BASE_STATE", "base_step"]
 BASE_STATE = ("valid", "current", "previous", "start")
 
 _TIME_MASK = Fmt.TIME.max
-_TIME_SIGN = 1 << (Fmt.TIME.width - 1)
+_EARLY = (1 << Fmt.TIME.width) - (1 << BASE_EARLY_BITS)
 
 
 @njit
@@ -32,8 +32,8 @@ def base_step(state: NDArray[np.int64], rtt: int, t: int, window: int) -> int:
     rtt : int
         The sample, ticks.
     t : int
-        Its time, ticks in 40 bits. A stamp that is not after the epoch's start (reordered samples,
-        or a pause of more than half of the counter's range) leaves the epoch as it is.
+        Its time, ticks in 40 bits. A stamp that is up to 2**32 ticks before the epoch's
+        start (reordered samples) leaves the epoch as it is; farther ahead it is after a pause.
     window : int
         Length of an epoch in ticks, 32 bits; 0: one epoch without end.
 
@@ -43,7 +43,7 @@ def base_step(state: NDArray[np.int64], rtt: int, t: int, window: int) -> int:
         The base RTT in ticks, this sample included.
     """
     elapsed = (t - state[3]) & _TIME_MASK
-    if elapsed >= _TIME_SIGN or window == 0:
+    if elapsed >= _EARLY or window == 0:
         elapsed = 0
     if state[0] == 0 or elapsed >= 2 * window > 0:
         state[1] = rtt

@@ -22,6 +22,7 @@ from .digest import (
     contract_dict,
 )
 from .formats import (
+    BASE_EARLY_BITS,
     BASE_NONE,
     PROBABILITY,
     Fmt,
@@ -101,6 +102,7 @@ from .trace import (
 
 __all__ = [
     "ACC_BITS",
+    "BASE_EARLY_BITS",
     "BASE_NONE",
     "CALIBRATION_KNOTS",
     "CHORDS",

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["BASE_NONE", "PROBABILITY", "Fmt", "Overflow", "Q", "Rounding"]
+__all__ = ["BASE_EARLY_BITS", "BASE_NONE", "PROBABILITY", "Fmt", "Overflow", "Q", "Rounding"]
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,7 @@ class Fmt:
     WINDOW = Q(32, 0, signed=False)  # bytes
 
 
+BASE_EARLY_BITS = 32  # of ticks by which samples may be out of order; farther apart is a pause
 BASE_NONE = Fmt.RTT.max  # the base-RTT tracker's value before the first sample
 
 # --- softmax and score ---------------------------------------------------------------------------

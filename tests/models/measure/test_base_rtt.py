@@ -46,6 +46,16 @@ def test_stamp_before_the_epoch_changes_nothing_but_the_minimum() -> None:
     assert run([(50, 5000), (60, 10), (40, 20)], 1000) == [50, 50, 40]
 
 
+@pytest.mark.parametrize("pause", [1 << 33, (1 << 39) - 1, 1 << 39, WRAP - (1 << 32) - 1])
+def test_a_pause_ends_all_epochs(pause: int) -> None:
+    assert run([(50, 5000), (60, 5000 + pause), (70, 5100 + pause)], 1000) == [50, 60, 60]
+
+
+def test_samples_may_be_out_of_order_by_a_window_at_most() -> None:
+    assert run([(50, 0), (60, -(1 << 32))], 1000) == [50, 50]
+    assert run([(50, 0), (60, -(1 << 32) - 1)], 1000) == [50, 60]
+
+
 def test_first_sample_and_reset() -> None:
     state = np.zeros(4, dtype=np.int64)
     assert base_step(state, 70, 123, 1000) == 70
