@@ -15,7 +15,8 @@ class Admission(wiring.Component):
     """Words that cannot be held, in front of a FIFO.
 
     A frame that begins while less than `room` words are free is left out as a whole. One that is
-    longer than what is free ends, marked as damaged, where the room does.
+    longer than what is free ends, marked as damaged, where the room does. What comes after a reset
+    without its beginning is left out.
 
     Latency: 1 cycle. Throughput: a word per cycle, two in a row at most (a whole one and a frame's
     last). Cost: a word's flip-flops.
@@ -72,6 +73,8 @@ class Admission(wiring.Component):
         ]
         with m.If(self.stb):
             with m.If(leaving):
+                m.d.sync += leaving.eq(~self.i.last)
+            with m.Elif(~inside & ~self.i.first):
                 m.d.sync += leaving.eq(~self.i.last)
             with m.Elif(~inside & ~roomy):
                 m.d.comb += self.dropped.eq(1)

@@ -1,6 +1,6 @@
 """What stands between GMII and the packet streams."""
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data
 
 from precog_hw.stream.packet import last_byte
@@ -16,17 +16,18 @@ OCTET = data.StructLayout({"data": 8, "last": 1, "error": 1})
 
 
 def word_layout(width: int) -> data.StructLayout:
-    """A beat of `width` bits in the FIFO between two clocks: 69 bits for 64, two block RAMs wide.
+    """A beat of `width` bits in the FIFO between two clocks: 70 bits for 64, two block RAMs wide.
 
     `end` is the position of the last byte, and `error` counts on the last beat.
     """
     ends = range(width // 8)
-    return data.StructLayout({"data": width, "end": ends, "last": 1, "error": 1})
+    return data.StructLayout({"data": width, "end": ends, "first": 1, "last": 1, "error": 1})
 
 
-def from_beat(m: Module, word: data.View, beat: data.View) -> None:
-    """Drive `word` with the beat of a packet stream."""
+def from_beat(m: Module, word: data.View, beat: data.View, first: Signal) -> None:
+    """Drive `word` with the beat of a packet stream, of which it is the `first` one."""
     m.d.comb += [
+        word.first.eq(first),
         word.data.eq(beat.data),
         word.end.eq(last_byte(beat.keep)),
         word.last.eq(beat.last),

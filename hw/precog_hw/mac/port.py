@@ -1,6 +1,6 @@
 """A Gigabit port: packet streams of the core's clock on one side, GMII on the other."""
 
-from amaranth.hdl import DomainRenamer, Module
+from amaranth.hdl import DomainRenamer, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.cdc import PulseSynchronizer
 from amaranth.lib.fifo import SyncFIFOBuffered
@@ -36,8 +36,8 @@ class MacPort(wiring.Component):
     or all of it: then its source may come as slowly as a Gigabit line, 8 bytes in 64 ns, and be
     late once by 1 us. A damaged frame comes with `user.error` on its last beat, a packet that is
     so marked leaves with an inverted FCS. Padding of short frames is not removed. Frames that find
-    no room are dropped: there is no PAUSE. The clocks are reset together: a reset of ``sync`` alone
-    cuts a frame that is coming.
+    no room are dropped: there is no PAUSE. ``sync`` and `tx_domain` are reset together: of a frame
+    that this cuts nothing comes, and the line gets no more.
 
     Latency: 24 cycles of 125 MHz from the line to a core of 62.5 MHz, 21 and the gate's to the
     line. Throughput: a Gigabit line's in both directions, if the core takes and gives a beat in
@@ -125,9 +125,21 @@ class MacPort(wiring.Component):
         m.submodules.narrower = renamed(narrower)
         m.submodules.skid = renamed(skid)  # a byte's position is far from its state
         m.submodules.transmitter = renamed(transmitter)
-        from_beat(m, gate.i.payload, self.i.payload)
+        first = Signal(init=1)
+        with m.If(self.i.valid & self.i.ready):
+            m.d.sync += first.eq(self.i.payload.last)
+        from_beat(m, gate.i.payload, self.i.payload, first)
         wiring.connect(m, gate.o, crossing.i)
-        wiring.connect(m, crossing.o, skid.i)
+        # A reset leaves the crossing the rest of a packet, which is not the next one's beginning.
+        begun = Signal()
+        goes = begun | crossing.o.payload.first
+        with m.If(crossing.o.valid & goes):
+            m.d[self._tx] += begun.eq(1)
+        m.d.comb += [
+            skid.i.valid.eq(crossing.o.valid & goes),
+            skid.i.payload.eq(crossing.o.payload),
+            crossing.o.ready.eq(skid.i.ready),
+        ]
         wiring.connect(m, skid.o, narrower.i)
         wiring.connect(m, narrower.o, transmitter.i)
         m.d.comb += [

@@ -56,9 +56,11 @@ class Widener(wiring.Component):
         # strobe: a byte follows until the position moves on, and position 0 clears the ones above.
         here = Signal(size, init=1)  # `at`, one-hot
         ends = self.octet.last | here[-1]
+        first = Signal(init=1)
         m.d.comb += self.o.eq(word)
         m.d.sync += [
             word.end.eq(at),
+            word.first.eq(first),
             word.last.eq(self.octet.last),
             word.error.eq(self.octet.error),
             self.o_stb.eq(self.stb & ends),
@@ -68,6 +70,8 @@ class Widener(wiring.Component):
                 at.eq(Mux(ends, 0, at + 1)),
                 here.eq(Mux(ends, 1, here << 1)),
             ]
+        with m.If(self.stb & ends):
+            m.d.sync += first.eq(self.octet.last)
         for n in range(size):
             with m.If(here[n]):
                 m.d.sync += word.data.word_select(n, 8).eq(self.octet.data)

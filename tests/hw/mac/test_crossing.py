@@ -16,7 +16,9 @@ WIDTH = 64
 
 def words(rng: random.Random, count: int, last_error: bool) -> list[dict[str, int]]:
     """A packet of `count` words."""
-    made = [{"data": rng.getrandbits(WIDTH), "end": 7, "last": 0, "error": 0} for _ in range(count)]
+    usual = {"end": 7, "first": 0, "last": 0, "error": 0}
+    made = [{"data": rng.getrandbits(WIDTH), **usual} for _ in range(count)]
+    made[0]["first"] = 1
     made[-1] |= {"end": rng.randrange(8), "last": 1, "error": int(last_error)}
     return made
 
@@ -68,7 +70,7 @@ def test_a_packet_does_not_leave_too_early(least: int, idle: float, seed: int) -
                         payload = seen
                 if n == 0:
                     assert inside >= min(least, len(packet))
-                out.append({name: payload[name] for name in ("data", "end", "last", "error")})
+                out.append({name: payload[name] for name in dict(payload.shape())})
                 left += 1
         ctx.set(gate.o.ready, 1)
         for _ in range(50):
@@ -158,7 +160,7 @@ def test_bytes_and_words(width: int, seed: int) -> None:
                 ctx.set(widener.stb, 0)
                 if ctx.get(widener.o_stb):
                     word = widener.o
-                    made.append({n: ctx.get(word[n]) for n in ("data", "end", "last", "error")})
+                    made.append({name: ctx.get(word[name]) for name in dict(word.shape())})
                 if rng.random() < 0.1:
                     await ctx.tick()
                     assert not ctx.get(widener.o_stb)
@@ -170,7 +172,8 @@ def test_bytes_and_words(width: int, seed: int) -> None:
         for n, part in enumerate(parts):
             last = n == len(parts) - 1
             number = int.from_bytes(part, "little")
-            expected.append({"data": number, "end": len(part) - 1, "last": last, "error": 1})
+            word = {"data": number, "end": len(part) - 1, "first": not n, "last": last}
+            expected.append({**word, "error": 1})
     assert made == expected
 
     async def offer(ctx):
