@@ -96,7 +96,7 @@ def remove(device: Device, numbers: Iterable[int]) -> None:
         The device refused.
     """
     wanted = list(dict.fromkeys(numbers))
-    bound = {binding.slot for binding in device.packet.bindings()} if device.packet else set()
+    bound = device.packet.used() if device.packet is not None else set()
     _check_enabled(device, [number for number in wanted if number not in bound])
     for number in wanted:
         device.qp(number).apply(resets(QP_CONFIG))

@@ -78,6 +78,7 @@ class QpTable:
         self._row_bits = self.row_count.bit_length() - 1
         self.remote_qp: list[int | None] = [None] * slots  # of the slot's TX key: where CNPs go
         self._cells: dict[tuple[int, int], tuple[Key, int]] = {}
+        self._written: set[int] = set()  # slots that may have keys: others need no search
 
     def rows(self, key: Key) -> tuple[int, ...]:
         """The key's row in each way."""
@@ -112,9 +113,10 @@ class QpTable:
             self._cells.pop(cell, None)
         else:
             self._cells[cell] = (write.key, write.slot)
+            self._written.add(write.slot)
 
     def add(self, slot: int, remote: int, remote_qp: int, local_qp: int) -> list[Write]:
-        """Give a slot its two keys.
+        """Give a slot its two keys; one of them may be there, of a host that was interrupted.
 
         Returns
         -------
@@ -129,8 +131,6 @@ class QpTable:
         """
         if not 0 <= slot < self.slots:
             raise ValueError(f"slot must be 0..{self.slots - 1}, not {slot!r}")
-        if self.remote_qp[slot] is not None:
-            raise ValueError(f"slot must be free, not in use like {slot}; remove it first")
         for name, value, bits in (
             ("remote address", remote, ADDRESS_BITS),
             ("remote QPN", remote_qp, QPN_BITS),
@@ -139,9 +139,13 @@ class QpTable:
             if not 0 <= value < 1 << bits:
                 raise ValueError(f"{name} must be {bits} bits unsigned, not {value!r}")
         keys = (Key(Direction.TX, remote, remote_qp), Key(Direction.RX, remote, local_qp))
+        cells = self._cells.values() if slot in self._written else ()
+        own = {key for key, owner in cells if owner == slot}
+        if own and not own < set(keys):
+            raise ValueError(f"slot must be free, not in use like {slot}; remove it first")
         for key in keys:
             owner = self.lookup(*key)
-            if owner is not None:
+            if owner not in (None, slot):
                 raise ValueError(
                     f"{key.direction.name} key must belong to one slot, not to {owner} and {slot}: "
                     f"QPN {key.qpn:#x}"
@@ -150,7 +154,8 @@ class QpTable:
         done: list[Write] = []
         try:
             for key in keys:
-                done += self._place(key, slot)
+                if key not in own:
+                    done += self._place(key, slot)
         except ValueError:
             self._cells = before
             raise
@@ -163,6 +168,7 @@ class QpTable:
         done = [Write(way, row, None, slot) for way, row in cells]
         for write in done:
             self.write(write)
+        self._written.discard(slot)
         if 0 <= slot < self.slots:
             self.remote_qp[slot] = None
         return done

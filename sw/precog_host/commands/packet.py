@@ -127,7 +127,8 @@ def del_binding(
 ) -> None:
     """Take a slot from its connection; its packets pass unchanged from now on."""
     with _packets(device) as path:
-        _bound(path, slot)
+        if slot not in path.used():
+            _bound(path, slot)
         path.unbind(slot)
         _emit_bindings(path, json_)
 

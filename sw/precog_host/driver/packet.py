@@ -257,10 +257,8 @@ class PacketDriver(Windows):
             self._apply_row(slot, resets(self._row), clear=True)
 
     def bindings(self) -> list[Binding]:
-        """All slots that are in use, as other programs have left them."""
-        if self._table is not None and not self._is_as_read(self._table):
-            self._table = None
-        table = self.table()
+        """All slots that have both keys, as other programs have left them."""
+        table = self._table_now()
         keys: dict[int, dict[Direction, Key]] = {}
         for key, slot in table.entries():
             keys.setdefault(slot, {})[key.direction] = key
@@ -283,6 +281,10 @@ class PacketDriver(Windows):
                 )
             )
         return found
+
+    def used(self) -> set[int]:
+        """Slots that have keys, as other programs have left them: one key if interrupted."""
+        return {slot for _, slot in self._table_now().entries()}
 
     def set_score(self, slot: int, score: int | None, *, source: str | None = None) -> None:
         """The host's score of a queue pair, and whose its packets carry; None: whose it was.
@@ -307,7 +309,7 @@ class PacketDriver(Windows):
     def table(self) -> QpTable:
         """The QP table, read from the device when it is first asked for.
 
-        What other programs have written since shows in `bindings`, which looks.
+        What other programs have written since shows in `bindings` and `used`, which look.
         """
         if self._table is None:
             table = QpTable(self.slots)
@@ -321,6 +323,12 @@ class PacketDriver(Windows):
                     table.remote_qp[slot] = key.qpn
             self._table = table
         return self._table
+
+    def _table_now(self) -> QpTable:
+        """As `table`, read anew if other programs have changed it."""
+        if self._table is not None and not self._is_as_read(self._table):
+            self._table = None
+        return self.table()
 
     @contextmanager
     def _changing(self) -> Iterator[QpTable]:
