@@ -15,8 +15,8 @@ class Admission(wiring.Component):
     """Words that cannot be held, in front of a FIFO.
 
     A frame that begins while less than `room` words are free is left out as a whole. One that is
-    longer than what is free ends, marked as damaged, where the room does. What comes after a reset
-    without its beginning is left out.
+    longer than what is free ends, marked as damaged, where the room does. After a
+    reset the rest of a frame is left out.
 
     Latency: 1 cycle. Throughput: a word per cycle, two in a row at most (a whole one and a frame's
     last). Cost: a word's flip-flops.
