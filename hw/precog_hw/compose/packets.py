@@ -63,10 +63,10 @@ def packets(parts: Parts) -> stream.Interface:
 
 
 def missed(parts: Parts, samples: stream.Interface) -> Value:
-    """When samples are taken; says which are not, where no packet may wait for a slow core."""
+    """When samples are taken; says which are not: no packet waits for a slow or stuck core."""
     m, core, ready = parts.m, parts.core, Signal(name="sample_ready")
     m.d.comb += ready.eq(core.i_sample.ready & parts.window.ready)
-    if not parts.config.micro or parts.card is None:
+    if parts.card is None:
         m.d.comb += samples.ready.eq(ready)
         return Const(0)
     # One that the core drops in the same cycle is counted first.
