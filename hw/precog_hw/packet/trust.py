@@ -77,7 +77,7 @@ class Trust(wiring.Component):
     config : In(TRUST_CONFIG)
         Registers.
     i_reset : In(stream.Signature(range(slots)))
-        Host: forget the slot's last CNP. Waits while a CNP is judged.
+        Host: forget the slot's last CNP. Waits while a CNP is judged; the next one waits for it.
     o : Out(stream.Signature(trusted_layout(slots)))
     refused_icrc, refused_cnp : Out(1)
         Strobes, with the transfer of `o`: a whole packet of a queue pair had no effect, because its
@@ -158,14 +158,15 @@ class Trust(wiring.Component):
         step = Signal(range(self.CNP_CYCLES + 1))
         row = Signal(_ROW)
         since = Signal(Fmt.TIME.width)
-        judged, keeps = Signal(), Signal()
+        judged, keeps, resets = Signal(), Signal(), Signal()
         t = record.parsed.time
         m.d.comb += [
             read.addr.eq(got.slot),
             judged.eq(step == self.CNP_CYCLES),
             keeps.eq(taken & asks & due),
-            self.i_reset.ready.eq(~asks),
-            write.en.eq(keeps | (self.i_reset.valid & self.i_reset.ready)),
+            self.i_reset.ready.eq(~asks | (step == 0)),
+            resets.eq(self.i_reset.valid & self.i_reset.ready),
+            write.en.eq(keeps | resets),
             write.addr.eq(Mux(keeps, got.slot, self.i_reset.payload)),
             write.data.valid.eq(keeps),
             write.data.t.eq(t),
@@ -175,7 +176,7 @@ class Trust(wiring.Component):
             since.eq(t - row.t),
             due.eq(~row.valid | (since >= self.config.cnp_gap)),
         ]
-        with m.If(~asks | taken):
+        with m.If(~asks | taken | resets):
             m.d.sync += step.eq(0)
         with m.Elif(~judged):
             m.d.sync += step.eq(step + 1)

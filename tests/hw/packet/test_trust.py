@@ -154,6 +154,29 @@ def test_a_reset_forgets_the_last_cnp() -> None:
     assert acts == [1, 0, 0, 1, 0]
 
 
+def test_a_flood_of_cnps_keeps_no_reset_out() -> None:
+    """One follows the other: a reset goes between two, and the second finds what it did."""
+    dut = Trust(SLOTS, 0)
+    acts: list[tuple[int, int]] = []
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(dut.config, {"icrc_gate": 1, "cnp_gap": 1000})
+        ctx.set(dut.o.ready, 1)
+        ctx.set(dut.i.payload, Record(5, CNP, 10).payload())
+        ctx.set(dut.i.valid, 1)
+        resets = 0
+        for cycle in range(200):
+            ctx.set(dut.i_reset.payload, 5)
+            ctx.set(dut.i_reset.valid, cycle > 60 + 30 * resets)
+            if ctx.get(dut.i.ready):
+                acts.append((ctx.get(dut.o.payload.acts), resets))
+            resets += ctx.get(dut.i_reset.valid) and ctx.get(dut.i_reset.ready)
+            await ctx.tick()
+
+    run(dut, bench, cycles=300)
+    assert [after for act, after in acts if act] == [0, 1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize(("opcode", "cycles"), [(ACK, 0), (SEND, 0), (CNP, Trust.CNP_CYCLES)])
 def test_latency(opcode: int, cycles: int) -> None:
     """From the later one of record and verdict to what may act."""
