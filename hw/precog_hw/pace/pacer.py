@@ -119,7 +119,7 @@ class Pacer(wiring.Component):
     o_grant : Out(stream.Signature(grant_layout(qps)))
     pause : In(8)
         PFC: priorities that get no new grants; up to `GRANTS_AHEAD`, one if `relaxed`, may be on
-        their way.
+        their way. A queue pair that stands in line there stays, whatever its priority becomes.
     overhead : In(8)
         Bytes that every packet has on the wire beyond those that are granted; constant.
     now : In(40)
