@@ -311,3 +311,22 @@ def test_a_strangers_shim_is_counted_and_stays(capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit):
         cli.main(["packet", "counter", "show", "-j", "-d", "emu:width=64"])
     assert json.loads(capsys.readouterr().out)["rx"]["shim_untrusted"] == 0
+
+
+def test_a_code_that_is_no_mode_shows_as_off() -> None:
+    device = Device(Emulator(NicConfig(width=64, qps=4)))
+    assert device.packet is not None
+    device.packet.bind(1, "10.0.0.9", remote_qp=17, local_qp=18)
+    device.registers.write_fields("PACKET_QP", "SELECT", index=1)
+    device.registers.write_fields("PACKET_QP", "COMMAND", fetch=1)
+    name, place = next(
+        (register.name, field)
+        for register in device.registers.registers("PACKET_QP")
+        for field in register.fields
+        if field.name == "mode"
+    )
+    device.registers.write(
+        "PACKET_QP", name, place.put(device.registers.read("PACKET_QP", name), 3)
+    )
+    device.registers.write_fields("PACKET_QP", "COMMAND", apply=1)
+    assert [binding.mode for binding in device.packet.bindings()] == [Mode.OFF]

@@ -273,7 +273,8 @@ class PacketDriver(Windows):
                     remote=address_of(pair[Direction.TX].remote),
                     remote_qp=pair[Direction.TX].qpn,
                     local_qp=pair[Direction.RX].qpn,
-                    mode=Mode(row["mode"]),
+                    # The device runs a code that is no mode as off.
+                    mode=Mode(row["mode"]) if row["mode"] in set(Mode) else Mode.OFF,
                     destination=row.get("destination", 0),
                     score=row["score"] if row["score_valid"] else None,
                     score_source=CarriedScore(row["score_source"]).name.lower(),
