@@ -50,12 +50,17 @@ class Windows:
         DeviceError
             The device stays busy or refused the command.
         """
-        for _ in range(_BUSY_READS):
-            if not self.registers.fields(block, "STATE")["busy"]:
-                break
-        else:
-            raise DeviceError(f"{block} window stays busy")
+        if not self._idle(block, _BUSY_READS):
+            raise DeviceError(
+                f"{block} window stays busy after {_BUSY_READS} reads: restart the predictor with "
+                "precog device reset predictor, or reset the card"
+            )
         errors = [name for name, bit in self.registers.fields(block, "ERROR").items() if bit]
         if errors:
             self.registers.write_fields(block, "ERROR", **dict.fromkeys(errors, 1))
             raise DeviceError(f"{block} command was refused: {' and '.join(errors)}")
+
+    def _idle(self, block: str, reads: int) -> bool:
+        """Whether no command is being executed, after at most `reads` reads."""
+        states = (self.registers.fields(block, "STATE") for _ in range(reads))
+        return any(not state["busy"] for state in states)

@@ -115,6 +115,15 @@ def test_a_command_for_a_qp_that_does_not_exist(device: Device) -> None:
     device.qp(0).status()  # the error has been cleared
 
 
+def test_an_error_that_stood_before_a_command_is_not_its_own(device: Device) -> None:
+    """As a host leaves it that is interrupted between a command and its look at ERROR."""
+    device.registers.write_fields("QP", "SELECT", index=device.sizes.qps)
+    device.registers.write_fields("QP", "COMMAND", fetch=1)
+    assert device.registers.fields("QP", "ERROR")["range"]
+    device.qp(0).configure(preset="precog", enable=True, algorithm="pid")
+    assert device.qp(0).status().enable
+
+
 def test_programs_have_no_window() -> None:
     with Device.open("emu:law_cores=1,qps=4") as device:
         for law in ("timely", "dcqcn"):

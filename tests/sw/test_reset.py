@@ -8,6 +8,7 @@ import pytest
 from tests.command_line import Ran, ran
 from tests.sw.support import random_image, random_samples
 
+from precog_host import opening
 from precog_host.device import Device
 from precog_host.driver.mac import MacDriver
 from precog_host.emulator.device import Emulator
@@ -141,6 +142,35 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert (status, out) == (2, "")
     assert "part must be one of laws, predictor, counters on this device, not 'rtt'" in err
     assert "built without (width=0)" in err
+
+
+class StuckCard(Emulator):
+    """Its QP window is busy, behind a stuck predictor, until that is restarted."""
+
+    def __init__(self) -> None:
+        super().__init__(NicConfig(qps=4, sets=2))
+        at = {word.name: word.address for word in self.map.words()}
+        self.busy_at, self.reset_at = at["QP.STATE"], at["RESET.COMMAND"]
+        self.stuck = True
+
+    def read32(self, address: int) -> int:
+        return super().read32(address) | (self.stuck and address == self.busy_at)
+
+    def write32(self, address: int, value: int) -> None:
+        super().write32(address, value)
+        if address == self.reset_at and value & 2:
+            self.stuck = False
+
+
+def test_a_card_with_a_stuck_predictor_is_opened_and_restarted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = StuckCard()
+    monkeypatch.setattr(opening, "_BUILT_IN", {"emu": lambda _: card})
+    refused = ran(capsys, "qp", "show")
+    assert "QP window stays busy after 100000 reads: restart the predictor with" in refused.err
+    assert ran(capsys, *refused.err.split("with precog ")[1].split(",")[0].split()).status == 0
+    assert ran(capsys, "qp", "show").status == 0
 
 
 def test_ports_of_a_board(capsys: pytest.CaptureFixture[str]) -> None:
