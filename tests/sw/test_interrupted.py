@@ -9,6 +9,9 @@ from precog_host import pairs
 from precog_host.device import Device
 from precog_host.emulator.device import Emulator
 from precog_host.emulator.opening import open_emulator
+from precog_models.forecast.forecaster import Forecaster
+from precog_models.image import Image, pretrained
+from precog_spec.contract import HeadKind
 
 from .support import keep_emulator
 
@@ -64,6 +67,17 @@ def keys_of(card: Emulator, slot: int) -> int:
     return [owner for _, owner in packet.table().entries()].count(slot)
 
 
+def settings_of(card: Emulator) -> tuple[list[int], float]:
+    forecast = Device(card).forecast
+    assert forecast is not None
+    return forecast.knots(HeadKind.QUEUE).tolist(), forecast.parameters()["threshold_bin"]
+
+
+def wanted(model: Image) -> tuple[list[int], float]:
+    settings = Forecaster(model).settings
+    return settings.knots.tolist(), settings.threshold_bin
+
+
 def test_a_binding_of_which_one_key_is_there_is_made_or_taken_away(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,3 +122,19 @@ def test_a_binding_that_is_half_taken_away_goes_with_its_queue_pair() -> None:
         assert keys_of(card, 1) == 2
         n += 1
     assert left == {0, 1, 2}
+
+
+def test_a_queue_model_that_does_not_go_live_leaves_the_settings_of_the_one_before() -> None:
+    old, new = pretrained("queue-1rtt"), pretrained("queue-4rtt")
+    first = 512 + 5  # writes until the set is checked, and the settings' first one
+    seen = set()
+    for n in (*range(first, first + 340, 17), *range(first + 195, first + 205)):
+        card = open_emulator("qps=2,sets=2,width=64,forecast=1")
+        Device(card).model.load(old, slot=1, queue=True)
+        before = settings_of(card)
+        interrupted(card, n, lambda device: device.model.load(new, slot=1, queue=True))
+        mapped = Device(card).model.sets()[1].slots == (1,)
+        seen.add(mapped)
+        assert settings_of(card) == (wanted(new) if mapped else before)
+    assert seen == {False, True}
+    assert before != wanted(new)

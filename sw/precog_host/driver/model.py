@@ -1,6 +1,7 @@
 """Sets of model weights and the slots that stand for them: load, check, map."""
 
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,11 +90,29 @@ class ModelDriver:
         image = load_any(model) if isinstance(model, str | Path) else model
         settings, number = self.check(image, slot=slot, set=set, queue=queue)
         self.write_set(number, image.payload)
-        if settings is not None and self._forecast is not None:
-            self._forecast.set_knots(HeadKind.QUEUE, settings.knots)
-            self._forecast.set_parameters(threshold_bin=settings.threshold_bin)
-        self.map_slot(slot, number)
+        if settings is None or self._forecast is None:
+            self.map_slot(slot, number)
+        else:
+            self._map_queue_model(self._forecast, settings, slot, number)
         return self.sets()[number]
+
+    def _map_queue_model(
+        self, forecast: ForecastDriver, settings: Settings, slot: int, number: int
+    ) -> None:
+        """Map a model of queues with its settings; without it, those before it stay."""
+        knots = forecast.knots(HeadKind.QUEUE)
+        threshold_bin = int(forecast.parameters()["threshold_bin"])
+        try:
+            forecast.set_knots(HeadKind.QUEUE, settings.knots)
+            forecast.set_parameters(threshold_bin=settings.threshold_bin)
+            self.map_slot(slot, number)
+        except BaseException:
+            with suppress(DeviceError, ValueError):
+                entry = self._registers.entry("MODEL", "SLOTS", slot, "SLOT")
+                if entry != {"set": number, "enable": 1}:
+                    forecast.set_knots(HeadKind.QUEUE, knots)
+                    forecast.set_parameters(threshold_bin=threshold_bin)
+            raise
 
     def check(
         self,
