@@ -120,4 +120,7 @@ class Snapshots:
             state = self._registers.fields("COUNTERS", "STATE")
             if not state["busy"]:
                 return bool(state["idle"])
-        raise DeviceError("device's snapshot of its counters stays busy")
+        raise DeviceError(
+            f"device's snapshot of its counters stays busy after {_BUSY_READS} reads: reset the "
+            "card"
+        )

@@ -111,7 +111,7 @@ def test_a_reset_that_there_is_not_is_refused(emulated: Device) -> None:
         with pytest.raises(ValueError, match=message):
             emulated.reset.reset(asked)
     emulated.registers.fields = lambda *_: {"laws": 1}  # type: ignore[method-assign]
-    with pytest.raises(DeviceError, match="reset of laws does not end"):
+    with pytest.raises(DeviceError, match="reset of laws does not end within 100000 reads"):
         emulated.reset.reset(["laws"])
 
 
@@ -200,3 +200,30 @@ def test_ports_of_a_board(capsys: pytest.CaptureFixture[str]) -> None:
         done = ran(capsys, "packet", "mac", "show", *arguments)
         assert done.status == status
         assert text in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "register", "bit", "message"),
+    [
+        ("ecc scrub", "ECC.STATE", 1, "device's scrubber stays busy after 100000 reads"),
+        ("law load timely", "LAW.STATUS", 1 << 8, "loader of laws stays busy after 10000 reads"),
+        ("model load rtt-incast", "MODEL.STATUS", 1 << 8, "model loader stays busy after 10000"),
+    ],
+)
+def test_a_part_that_stays_busy_names_the_remedy(
+    words: str,
+    register: str,
+    bit: int,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    card = Emulator(NicConfig(qps=4, sets=2, law_cores=1))
+    busy = next(word.address for word in card.map.words() if word.name == register)
+    read = card.read32
+    monkeypatch.setattr(card, "read32", lambda at: read(at) | bit * (at == busy))
+    monkeypatch.setattr(opening, "_BUILT_IN", {"emu": lambda _: card})
+    refused = ran(capsys, *words.split())
+    assert refused.status != 0
+    assert message in refused.err
+    assert "reads: reset the card" in refused.err

@@ -24,6 +24,7 @@ def test_a_device_that_is_never_idle_is_an_error(monkeypatch: pytest.MonkeyPatch
             pass
         monkeypatch.setattr(emulator, "read32", lambda address: answer(address, 1))
         polls.clear()
-        with pytest.raises(DeviceError, match="snapshot of its counters stays busy"):
+        refusal = "snapshot of its counters stays busy after 10000 reads: reset the card"
+        with pytest.raises(DeviceError, match=refusal):
             device.counters()
         assert len(polls) == 10_000

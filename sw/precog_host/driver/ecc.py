@@ -355,7 +355,9 @@ class EccDriver(Windows):
             if not registers.fields("ECC", "STATE")["busy"]:
                 break
         else:
-            raise DeviceError("device's scrubber stays busy")
+            raise DeviceError(
+                f"device's scrubber stays busy after {_BUSY_READS} reads: reset the card"
+            )
         if registers.fields("ECC", "ERROR")["refused"]:
             registers.write_fields("ECC", "ERROR", refused=1)
             name = next(iter(commands))

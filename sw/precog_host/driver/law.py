@@ -297,7 +297,9 @@ class LawDriver:
             if not status["busy"]:
                 break
         else:
-            raise DeviceError("loader of laws stays busy")
+            raise DeviceError(
+                f"loader of laws stays busy after {_BUSY_READS} reads: reset the card"
+            )
         if registers.fields("LAW", "ERROR")["load"]:
             registers.write_fields("LAW", "ERROR", load=1)
             reason = _TEXT.get(status["code"], f"code {status['code']}")

@@ -238,7 +238,7 @@ class ModelDriver:
             if not status["busy"]:
                 break
         else:
-            raise DeviceError("model loader stays busy")
+            raise DeviceError(f"model loader stays busy after {_BUSY_READS} reads: reset the card")
         if self._registers.fields("MODEL", "ERROR")["load"]:
             self._registers.write_fields("MODEL", "ERROR", load=1)
             reason = _LOAD_TEXT.get(status["code"], f"code {status['code']}")

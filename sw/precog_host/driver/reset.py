@@ -72,4 +72,7 @@ class ResetDriver:
             busy = self.under_way()
             if not set(busy) & set(asked):
                 return asked
-        raise DeviceError(f"device's reset of {', '.join(busy)} does not end")
+        raise DeviceError(
+            f"device's reset of {', '.join(busy)} does not end within {_BUSY_READS} reads: reset "
+            "the card"
+        )
