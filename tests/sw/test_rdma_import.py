@@ -178,7 +178,7 @@ def test_a_dry_run_changes_nothing(capsys: pytest.CaptureFixture[str], card: Any
         status, _, _ = run(capsys, path)
         assert status == 0
     with Device(card) as device:
-        allowed = {device.registers.address("QP", name) for name in ("SELECT", "COMMAND")}
+        allowed = {device.registers.address("QP", name) for name in ("SELECT", "ERROR", "COMMAND")}
         assert written <= allowed  # fetches
         assert device.qp(0).status().enable
 
