@@ -1,5 +1,6 @@
 """A driver that is interrupted at any write leaves a card on which another one ends the work."""
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -138,3 +139,27 @@ def test_a_queue_model_that_does_not_go_live_leaves_the_settings_of_the_one_befo
         assert settings_of(card) == (wanted(new) if mapped else before)
     assert seen == {False, True}
     assert before != wanted(new)
+
+
+def test_two_drivers_in_turns_keep_each_other_s_bindings(seed: int) -> None:
+    rng = random.Random(seed)
+    card = open_emulator("qps=8,sets=2,width=64")
+    drivers = [Device(card), Device(card)]
+    bound: dict[int, int] = {}
+    for _ in range(60):
+        packet, slot, remote_qp = rng.choice(drivers).packet, rng.randrange(8), rng.randrange(20)
+        assert packet is not None
+        if slot in bound and rng.random() < 0.5:
+            packet.unbind(slot)
+            del bound[slot]
+        elif slot in bound or remote_qp in bound.values():
+            with pytest.raises(ValueError, match=r"must be free|must belong to one slot"):
+                packet.bind(slot, "10.0.0.9", remote_qp=remote_qp, local_qp=100 + remote_qp)
+        else:
+            packet.bind(slot, "10.0.0.9", remote_qp=remote_qp, local_qp=100 + remote_qp)
+            bound[slot] = remote_qp
+    seen = Device(card).packet
+    assert seen is not None
+    assert {b.slot: (b.remote_qp, b.local_qp) for b in seen.bindings()} == {
+        slot: (number, 100 + number) for slot, number in bound.items()
+    }

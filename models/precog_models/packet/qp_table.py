@@ -25,7 +25,7 @@ from precog_spec.frames.qp_key import (
     way_polynomials,
 )
 
-__all__ = ["WAYS", "Key", "QpTable", "Write"]
+__all__ = ["WAYS", "Key", "QpTable", "Write", "keys_of"]
 
 
 class Key(NamedTuple):
@@ -51,6 +51,18 @@ class Write(NamedTuple):
     row: int
     key: Key | None
     slot: int
+
+
+def keys_of(remote: int, remote_qp: int, local_qp: int) -> tuple[Key, Key]:
+    """A connection's keys: of packets to the peer, and from it; `ValueError` if one has none."""
+    for name, value, bits in (
+        ("remote address", remote, ADDRESS_BITS),
+        ("remote QPN", remote_qp, QPN_BITS),
+        ("local QPN", local_qp, QPN_BITS),
+    ):
+        if not 0 <= value < 1 << bits:
+            raise ValueError(f"{name} must be {bits} bits unsigned, not {value!r}")
+    return Key(Direction.TX, remote, remote_qp), Key(Direction.RX, remote, local_qp)
 
 
 class QpTable:
@@ -131,14 +143,7 @@ class QpTable:
         """
         if not 0 <= slot < self.slots:
             raise ValueError(f"slot must be 0..{self.slots - 1}, not {slot!r}")
-        for name, value, bits in (
-            ("remote address", remote, ADDRESS_BITS),
-            ("remote QPN", remote_qp, QPN_BITS),
-            ("local QPN", local_qp, QPN_BITS),
-        ):
-            if not 0 <= value < 1 << bits:
-                raise ValueError(f"{name} must be {bits} bits unsigned, not {value!r}")
-        keys = (Key(Direction.TX, remote, remote_qp), Key(Direction.RX, remote, local_qp))
+        keys = keys_of(remote, remote_qp, local_qp)
         cells = self._cells.values() if slot in self._written else ()
         own = {key for key, owner in cells if owner == slot}
         if own and not own < set(keys):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
 from precog_models.packet.cps_state import CpsConfig
-from precog_models.packet.qp_table import WAYS, Key, QpTable, Write
+from precog_models.packet.qp_table import WAYS, Key, QpTable, Write, keys_of
 from precog_spec.contract import CarriedScore
 from precog_spec.frames.cps import SCORE_MAX, Mode
 from precog_spec.frames.descriptor import Direction
@@ -198,8 +198,9 @@ class PacketDriver(Windows):
             slot, peer, remote_qp, local_qp, mode, destination, score, score_source, mtu
         )
         row = self._planned_row(wanted)
-        with self._changing() as table:
-            writes = table.add(slot, packed_address(peer), remote_qp, local_qp)
+        address = packed_address(peer)
+        with self._changing(slot, *keys_of(address, remote_qp, local_qp)) as table:
+            writes = table.add(slot, address, remote_qp, local_qp)
             # The row first: a packet that finds its slot finds what the slot is to do.
             self._apply_row(slot, row, clear=True)
             self._write_cells(writes)
@@ -252,7 +253,7 @@ class PacketDriver(Windows):
             The slot does not exist.
         """
         self._check_slot(slot)
-        with self._changing() as table:
+        with self._changing(slot) as table:
             self._write_cells(table.remove(slot))
             self._apply_row(slot, resets(self._row), clear=True)
 
@@ -332,9 +333,26 @@ class PacketDriver(Windows):
         return self.table()
 
     @contextmanager
-    def _changing(self) -> Iterator[QpTable]:
-        """The QP table, to be changed here and in the device; after a fault it is read anew."""
+    def _changing(self, slot: int, *keys: Key) -> Iterator[QpTable]:
+        """The QP table, to be changed here and in the device; after a fault it is read anew.
+
+        It is also read anew if other programs have changed what a change of `slot` meets.
+        """
         table = self.table()
+        cells = table.cells()
+        ways = [set(enumerate(table.rows(key))) for key in keys]
+        if any(one <= cells.keys() for one in ways):  # keys move, anywhere
+            table = self._table_now()
+        else:
+            places = set().union(*ways)
+            places |= {place for place, (_, owner) in cells.items() if owner == slot}
+            row = self._fetch("PACKET_QP", slot, self._row)
+            used = any(owner == slot for _, owner in cells.values())
+            if bool(row.get("remote_valid", used)) != used or any(
+                self._fetch_cell(*place) != cells.get(place) for place in places
+            ):
+                self._table = None
+                table = self.table()
         self._table = None
         yield table
         self._table = table
