@@ -320,19 +320,18 @@ class Pacer(wiring.Component):
             wiring.connect(m, offers.o, pipeline.i)
         serves_charge, serves_grant, serves_fire, serves_other = (Signal() for _ in range(4))
         grants = grant.valid & calm
-        m.d.comb += [
-            serves_charge.eq(charge.valid & room),
-            serves_grant.eq(grants & ~serves_charge),
-            serves_fire.eq(fire.valid & room & ~serves_charge & ~grants & (wheel_turn | ~waits)),
-            serves_other.eq(waits & ~serves_charge & ~grants & ~serves_fire),
-        ]
+        free = ~serves_charge & ~serves_fire
         if self._relaxed:
             # The next event enters in the cycle of a commit, which may take the room. One that
             # needs room waits a cycle, and the others wait behind it: else it would never have any.
             files = charge.valid | (fire.valid & wheel_turn)
-            m.d.comb += serves_other.eq(
-                waits & ~grants & ~(files & wheel.i.ready) & (room | ~chosen[rates])
-            )
+            free = ~(files & wheel.i.ready) & (room | ~chosen[rates])
+        m.d.comb += [
+            serves_charge.eq(charge.valid & room),
+            serves_grant.eq(grants & ~serves_charge),
+            serves_fire.eq(fire.valid & room & ~serves_charge & ~grants & (wheel_turn | ~waits)),
+            serves_other.eq(waits & ~grants & free),
+        ]
         serves = (serves_charge, serves_grant, serves_fire)
         offer = self._first(m, serves, charge.payload, grant.payload, fire.payload, other)
         takes = offers.i.ready
