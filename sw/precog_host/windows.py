@@ -34,22 +34,18 @@ class Windows:
 
     def _command(self, block: str, index: int, **commands: int) -> None:
         self.registers.write_fields(block, "SELECT", index=index)
-        self._do(block, **commands)
+        self._do(block, f" {index}", **commands)
 
-    def _do(self, block: str, **commands: int) -> None:
-        """Have commands executed; an error bit that stands already is not theirs."""
-        self.registers.write_fields(block, "ERROR", range=1, overrun=1)
-        self.registers.write_fields(block, "COMMAND", **commands)
-        self._wait(block)
-
-    def _wait(self, block: str) -> None:
-        """Until the last command has been executed.
+    def _do(self, block: str, row: str = "", **commands: int) -> None:
+        """Have commands executed; an error bit that stands already is not theirs.
 
         Raises
         ------
         DeviceError
-            The device stays busy or refused the command.
+            The device stays busy or refused the command; `row` is the one that it is about.
         """
+        self.registers.write_fields(block, "ERROR", range=1, overrun=1)
+        self.registers.write_fields(block, "COMMAND", **commands)
         if not self._idle(block, _BUSY_READS):
             raise DeviceError(
                 f"{block} window stays busy after {_BUSY_READS} reads: restart the predictor with "
@@ -58,7 +54,7 @@ class Windows:
         errors = [name for name, bit in self.registers.fields(block, "ERROR").items() if bit]
         if errors:
             self.registers.write_fields(block, "ERROR", **dict.fromkeys(errors, 1))
-            raise DeviceError(f"{block} command was refused: {' and '.join(errors)}")
+            raise DeviceError(f"{block}{row} command was refused: {' and '.join(errors)}")
 
     def _idle(self, block: str, reads: int) -> bool:
         """Whether no command is being executed, after at most `reads` reads."""

@@ -110,8 +110,9 @@ def test_clear_starts_from_the_initial_rate(device: Device, seed: int) -> None:
 
 
 def test_a_command_for_a_qp_that_does_not_exist(device: Device) -> None:
-    with pytest.raises(DeviceError, match="command was refused: range"):
-        device.qp_window.command(device.sizes.qps, "fetch")
+    number = device.sizes.qps
+    with pytest.raises(DeviceError, match=f"QP {number} command was refused: range"):
+        device.qp_window.command(number, "fetch")
     device.qp(0).status()  # the error has been cleared
 
 
