@@ -126,7 +126,8 @@ class ScoreEvents(wiring.Component):
             tells |= news & listening.levels
             m.d.comb += [
                 latest.i.level.eq(Mux(tells & listening.levels, level, 0)),
-                latest.keeps.eq(tells & ~heard),
+                # What a clear still has to take back does not stay.
+                latest.keeps.eq(tells & ~heard & ~(takes_back & (slot == of))),
             ]
         with m.If(clears):
             m.d.sync += [takes_back.eq(1), of.eq(cleared)]

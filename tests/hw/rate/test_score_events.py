@@ -221,3 +221,43 @@ def test_a_level_takes_no_score_back(score: int) -> None:
 
     run(dut, main)
     assert seen == [score | 4 << SENDERS_AT, LEVEL_ALONE | 4 << SENDERS_AT]
+
+
+@pytest.mark.parametrize("busy", [0, 3])
+def test_a_level_behind_a_clear_brings_no_score_back(busy: int) -> None:
+    """Also where scores of another queue pair hold the clear up."""
+    dut = ScoreEvents(NicConfig(qps=QPS, sets=2, law_cores=1, width=64, senders=True))
+    seen: list[tuple[int, int]] = []
+
+    async def main(ctx: Any) -> None:
+        await ctx.tick().repeat(QPS)
+        ctx.set(dut.command.config.algorithm, PROGRAM_ALGORITHM)
+        for qp in (5, 6):
+            await configure(ctx, dut, qp, clear=False)
+        for qp in (5, 6):  # the first is offered, the other waits
+            ctx.set(dut.heard, 1)
+            ctx.set(dut.heard_slot, qp)
+            ctx.set(dut.heard_score, 70 + qp)
+            await ctx.tick()
+        ctx.set(dut.heard, 0)
+        await ctx.tick().repeat(20)
+        await configure(ctx, dut, 6, clear=True, apply=False)
+        ctx.set(dut.heard, 1)
+        ctx.set(dut.heard_slot, 5)
+        for _ in range(busy):
+            await ctx.tick()
+        ctx.set(dut.heard, 0)
+        ctx.set(dut.news, 1)
+        ctx.set(dut.heard_slot, 6)
+        ctx.set(dut.level, 4)
+        await ctx.tick()
+        ctx.set(dut.news, 0)
+        await ctx.tick().repeat(20)
+        ctx.set(dut.o.ready, 1)
+        for _ in range(40):
+            if ctx.get(dut.o.valid):
+                seen.append((ctx.get(dut.o.payload.qp), ctx.get(dut.o.payload.value)))
+            await ctx.tick()
+
+    run(dut, main)
+    assert [value for qp, value in seen if qp == 6] == [LEVEL_ALONE | 4 << SENDERS_AT]
