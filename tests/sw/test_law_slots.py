@@ -1,6 +1,7 @@
 """``precog law`` on a device: loading, slots, what is refused, queue pairs that run programs."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,20 @@ def test_a_compiled_program_needs_its_parameters(run: Run, tmp_path: Path) -> No
     ]
 
 
+def test_a_program_that_no_compiler_made_leaves_what_is_live(run: Run, tmp_path: Path) -> None:
+    """It is refused before a word of it is written."""
+    path = tmp_path / "fixed.law"
+    assert run("law", "compile", "fixed", "-o", str(path))[0] == 0
+    made = Program.read(path.read_text())
+    assert run("law", "load", str(path))[0] == 0
+    live = run("law", "list", "-j")
+    path.write_text(replace(made, code=(63 << 26, *made.code[1:])).text())
+    status, _, err = run("law", "load", str(path))
+    assert status == 2
+    assert f"error: {path}: instruction 0: operation must be in 0..29, not 31" in err
+    assert run("law", "list", "-j") == live
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -82,6 +97,7 @@ def test_a_compiled_program_takes_words(run: Run, tmp_path: Path, value: str, me
         (("law", "load", "lockstep", "preset=1"), "parameter must be one of"),
         (("law", "load", "lockstep", "tick_ps=1"), "parameter must be one of"),
         (("law", "load", "nothing"), "nothing"),
+        (("law", "load", "none.law"), "program none.law must be a file of precog law compile: "),
         (("law", "del", "3"), "law slot 3 must have a program: precog law list shows them"),
         (("law", "set", "--budget", "1024"), "budget must be in 1..1023, not 1024"),
         (("law", "set", "--timer-us", "-1"), "timer_us must be in 0..16777.2, not -1.0"),

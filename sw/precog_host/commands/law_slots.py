@@ -47,6 +47,8 @@ def _program(
     from precog_models.rate.engine.program import Program
 
     path = Path(law)
+    if path.suffix not in ("", ".py") and not path.is_file():
+        raise ValueError(f"program {path} must be a file of precog law compile: there is none")
     if path.suffix == ".py" or not path.is_file():
         made = compile_law(load_law(law))
         return made.program, made.law.integers(preset, tick_ps, **given)

@@ -9,6 +9,7 @@ from precog_spec.engine.events import EVENTS, ROW_OUTPUTS
 from precog_spec.engine.isa import CODE_WORDS, ROW_WORDS, SLOT_WORDS, WORD, Instruction
 
 from ...limits import parse_json
+from .verify import verify
 
 __all__ = ["Program"]
 
@@ -73,8 +74,20 @@ class Program:
         }
 
     def instructions(self) -> list[Instruction]:
-        """The code, decoded."""
-        return [Instruction.decoded(word) for word in self.code]
+        """The code, decoded.
+
+        Raises
+        ------
+        ValueError
+            A word is no instruction; the message names its address.
+        """
+        code = []
+        for here, word in enumerate(self.code):
+            try:
+                code.append(Instruction.decoded(word))
+            except ValueError as error:
+                raise ValueError(f"instruction {here}: {error}") from error
+        return code
 
     def slot_words(self, values: Mapping[str, int | Sequence[int]]) -> list[int]:
         """Slot memory with these parameters.
@@ -151,11 +164,17 @@ class Program:
         return program
 
     def _check(self) -> None:
-        """Refuse numbers that have no place in an image."""
-        if not self.entries.keys() <= set(EVENTS) or len(self.code) > CODE_WORDS:
-            raise ValueError(f"program must have {CODE_WORDS} words at most and entries of events")
+        """Refuse numbers that have no place in an image, and code that could trap."""
+        if len(self.code) > CODE_WORDS:
+            raise ValueError(
+                f"program must have {CODE_WORDS} instructions at most, not {len(self.code)}"
+            )
+        events = ", ".join(EVENTS)
         if not self.entries:
-            raise ValueError(f"program must have an entry: one of {', '.join(EVENTS)}")
+            raise ValueError(f"program must have an entry: one of {events}")
+        for event in self.entries:
+            if event not in EVENTS:
+                raise ValueError(f"program's entry must be one of {events}, not {event!r}")
         for here, word in enumerate(self.code):
             if not 0 <= word < 1 << 32:
                 raise ValueError(f"program's word {here} must have 32 bits, not be {word}")
@@ -180,3 +199,7 @@ class Program:
                     f"fixed word must have {WORD} bits and a place in 0..{SLOT_WORDS - 1}, not be "
                     f"{word} at {place}"
                 )
+        try:
+            verify(self.instructions(), self.entries.values())
+        except ValueError as error:
+            raise ValueError(f"{error}; no compiler made this program, compile the law") from error
