@@ -87,7 +87,8 @@ class Crossing(wiring.Component):
         m.d.comb += [
             self.i.ready.eq(ready),
             put.eq(self.i.valid & ready),
-            write.en.eq(put),
+            # Whatever is there is no word until the pointer passes it: the enable is a register.
+            write.en.eq(ready),
             write.addr.eq(produce),
             write.data.eq(self.i.payload),
         ]
@@ -97,10 +98,8 @@ class Crossing(wiring.Component):
         m.d.comb += [take.eq(more & (self.o.ready | ~self.o.valid)), read.addr.eq(consume)]
         m.d[self._read] += more.eq(Mux(take, taken != produce_seen, left != produce_seen))
         valid, word = Signal(reset_less=True), Signal(self._shape, reset_less=True)
-        with m.If(self.o.ready | ~valid):
-            m.d[self._read] += valid.eq(more)
-        with m.If(take):
-            m.d[self._read] += word.eq(read.data)
+        with m.If(self.o.ready | ~valid):  # a word that is none may be caught while it is written
+            m.d[self._read] += [valid.eq(more), word.eq(read.data)]
         m.d.comb += [self.o.valid.eq(valid), self.o.payload.eq(word)]
         return m
 
