@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from precog_net.job import Outcome
 from precog_net.workloads.collectives import SHAPES
 
-__all__ = ["BINS", "bins", "figures", "percentile", "summary"]
+__all__ = ["BINS", "bins", "figures", "percentile", "place", "summary"]
 
 #: Greatest sizes of the bins, bytes; the last bin has what is larger.
 BINS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
@@ -26,9 +26,14 @@ _INCAST = "incast"
 _Reals = NDArray[np.float64]
 
 
+def place(count: int, share: float) -> int:
+    """Where the value at `share` of the way is, of `count` in ascending order."""
+    return min(int(count * share), count - 1)
+
+
 def percentile(ordered: _Reals, share: float) -> float:
     """The value at `share` of the way, of values in ascending order."""
-    return float(ordered[min(int(len(ordered) * share), len(ordered) - 1)])
+    return float(ordered[place(len(ordered), share)])
 
 
 def figures(values: _Reals) -> dict[str, Any]:

@@ -26,11 +26,18 @@ def test_goals_are_judged_by_means() -> None:
     }
     p99, longest = judged("n5", runs, "mine")
     assert (p99.found, p99.bound, p99.against) == (4.5, pytest.approx(1.02 * 4.5), "hpcc")
-    assert (p99.met, p99.distance) == (True, 0.0)
-    assert (longest.met, longest.distance) == (False, pytest.approx(6 / 5.1 - 1))
+    # Seeds drawn again are the first twice, both, or the second twice.
+    assert (p99.low, p99.high) == pytest.approx((4.6 / 5.1, 4.4 / 4.08))
+    assert (p99.met, p99.sure) == (True, False)
+    assert (longest.low, longest.high) == pytest.approx((6 / 5.1, 6 / 5.1))
+    assert (longest.met, longest.sure) == (False, True)
     (even,) = judged("two", {"mine": [{"jain": 0.98}, {"jain": 0.94}], "hpcc": []}, "mine")
     assert (even.met, even.bound, even.against) == (False, 0.98, "")
-    assert even.distance == pytest.approx(0.02 / 0.98)
+    half = 12.706 * 0.02  # Student's t of two values times their standard error
+    assert (even.low, even.high) == pytest.approx(
+        ((0.96 - half) / 0.98, (0.96 + half) / 0.98), rel=1e-4
+    )
+    assert not even.sure
 
 
 def _flows(size: int, count: int, slowdown: float) -> dict[str, Sequence[Any]]:
@@ -62,6 +69,8 @@ def test_tails_of_a_fat_tree_are_judged_by_bins() -> None:
     assert p95.found == pytest.approx(2 + 57 / 60)
     assert p95.bound == pytest.approx(1.8 + 57 / 60)
     assert (p95.met, p99.met) == (False, True)
+    assert p95.low == p95.high == pytest.approx(p95.found / p95.bound)  # both seeds are the same
+    assert p95.sure
     assert not told["card:swift", "p99 1–3 KB"].met
 
 
@@ -81,7 +90,7 @@ def test_a_case_is_kept_and_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert main([*arguments, "--page", str(tmp_path / "page.md")]) == 0
     text = (tmp_path / "page.md").read_text()
     assert "| Two long flows, from 7:3 | jain |" in text
-    assert f"**{sum(row['met'] for row in case['goals'])} of 1 goals are met.**" in text
+    assert f"**{sum(row['met'] for row in case['goals'])} of 1 goals are met**" in text
 
 
 def test_an_interval_needs_two_seeds(tmp_path: Path) -> None:

@@ -30,9 +30,7 @@ LAWS = ("card:lockstep", HPCC, "card:swift", "card:theta_powertcp")
 def _told(case: str, runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
     """A case's figures by law, and its goals."""
     ours = next(iter(runs))
-    rows = [
-        asdict(row) | {"met": row.met, "distance": row.distance} for row in judged(case, runs, ours)
-    ]
+    rows = [asdict(row) | {"met": row.met, "sure": row.sure} for row in judged(case, runs, ours)]
     found: dict[str, Any] = {"title": CASES[case].title, "tuned": CASES[case].tuned}
     found |= {"seeds": len(runs[ours]), "goals": rows}
     if not CASES[case].fabric:

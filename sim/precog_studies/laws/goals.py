@@ -1,14 +1,16 @@
 """What must be shown, line by line, and how far a law is from it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from precog_net.summary import BINS, percentile
+from precog_net.summary import BINS, percentile, place
 from precog_sim.network import estimate
 from precog_studies.laws.cases import CASES
+from precog_studies.paired import paired
 
 __all__ = ["GOALS", "Goal", "Row", "judged"]
 
@@ -85,6 +87,9 @@ class Row:
     bound : float
     below : bool
         The figure must be at most the bound.
+    low, high : float
+        95 % interval of found / bound: seeds drawn again, both laws' together; of a bound that is a
+        number, the mean's interval.
     against : str
         Whose figure the bound is; empty: a number of the goal.
     """
@@ -95,6 +100,8 @@ class Row:
     half_width: float
     bound: float
     below: bool
+    low: float
+    high: float
     against: str = ""
 
     @property
@@ -103,46 +110,60 @@ class Row:
         return self.found <= self.bound if self.below else self.found >= self.bound
 
     @property
-    def distance(self) -> float:
-        """By what part of the bound it is missed; 0: it is met."""
-        return 0.0 if self.met else abs(self.found / self.bound - 1)
+    def sure(self) -> bool:
+        """The interval lies on the mean's side of the bound."""
+        return not self.low <= 1 <= self.high
 
 
+_Values = NDArray[np.float64]
 _Part = tuple[str, str, tuple[float, float], tuple[tuple[float, float], ...]]
 Runs = Mapping[str, Sequence[Mapping[str, Any]]]  #: of a case, by law, in order of seeds
 
 
 def _row(case: str, goal: Goal, runs: Runs, ours: str) -> Row:
     mine = estimate([run[goal.figure] for run in runs[ours]])
-    against = ""
-    if goal.at_least is not None:
-        bound, below = goal.at_least, False
-    elif goal.at_most is not None:
-        bound, below = goal.at_most, True
-    else:
-        against = HPCC
-        bound = goal.factor * estimate([run[goal.figure] for run in runs[HPCC]]).mean
-        below = goal.below
-    return Row(case, goal.figure, mine.mean, mine.half_width, bound, below, against)
+    number = goal.at_most if goal.at_least is None else goal.at_least
+    if number is not None:
+        low, high = ((mine.mean + sign * mine.half_width) / number for sign in (-1, 1))
+        below = goal.at_least is None
+        return Row(case, goal.figure, mine.mean, mine.half_width, number, below, low, high)
+
+    def mean(name: str) -> Callable[[Sequence[int]], float]:
+        values = np.array([run[goal.figure] for run in runs[name]])
+        return lambda places: float(values[list(places)].mean())
+
+    found = paired(mean(HPCC), mean(ours), len(runs[ours]))
+    return Row(
+        case,
+        goal.figure,
+        mine.mean,
+        mine.half_width,
+        goal.factor * found.before,
+        goal.below,
+        found.low / goal.factor,
+        found.high / goal.factor,
+        HPCC,
+    )
 
 
-def _chosen(run: Mapping[str, Any], kind: str, low: float, high: float) -> list[float]:
+def _chosen(run: Mapping[str, Any], kind: str, low: float, high: float) -> _Values:
     """Slowdowns of a class's flows of more than `low` and at most `high` bytes, in order."""
     size, slowdown = np.asarray(run["bytes"]), np.asarray(run["slowdown"], dtype=np.float64)
     mine = (np.asarray(run["class"]) == kind) & (size > low) & (size <= high)
-    return sorted(slowdown[mine].tolist())
+    return np.sort(slowdown[mine])
 
 
-def _tail(
-    runs: Runs, name: str, kind: str, bounds: tuple[float, float], share: float
-) -> tuple[float, float, int]:
-    """Percentile of all seeds' flows, half width of the seeds' own, number of flows."""
-    each = [_chosen(run, kind, *bounds) for run in runs[name]]
-    pooled = np.sort(np.concatenate(each))
-    if not pooled.size:
-        return np.nan, np.nan, 0
-    own = [percentile(np.array(values), share) for values in each if values]
-    return percentile(pooled, share), estimate(own).half_width, pooled.size
+def _pooled(each: Sequence[_Values], share: float) -> Callable[[Sequence[int]], float]:
+    """The percentile of some seeds' flows together; NaN of no flow."""
+
+    def made(places: Sequence[int]) -> float:
+        values = np.concatenate([each[k] for k in places])
+        if not values.size:
+            return float("nan")
+        at = place(values.size, share)
+        return float(np.partition(values, at)[at])
+
+    return made
 
 
 def _fabric_rows(case: str, runs: Runs, ours: str) -> Iterator[Row]:
@@ -157,13 +178,23 @@ def _fabric_rows(case: str, runs: Runs, ours: str) -> Iterator[Row]:
             parts.append((workload, name, (low, high), ((0.95, 1.0), (0.99, loose))))
         parts.append(("incast", "incast", (0.0, float("inf")), ((0.99, 1.0),)))
         for kind, name, bounds, shares in parts:
+            mine = [_chosen(run, kind, *bounds) for run in runs[ours]]
+            theirs = [_chosen(run, kind, *bounds) for run in runs[against]]
+            if sum(one.size for one in mine) < _FEWEST:
+                continue
             for share, factor in shares:
-                mine, half, count = _tail(runs, ours, kind, bounds, share)
-                if count < _FEWEST:
-                    continue
-                theirs = _tail(runs, against, kind, bounds, share)[0]
-                figure = f"p{share * 100:g} {name}"
-                yield Row(case, figure, mine, half, factor * theirs, True, against)
+                found = paired(_pooled(theirs, share), _pooled(mine, share), len(mine))
+                yield Row(
+                    case,
+                    f"p{share * 100:g} {name}",
+                    found.after,
+                    estimate([percentile(one, share) for one in mine if one.size]).half_width,
+                    factor * found.before,
+                    True,
+                    found.low / factor,
+                    found.high / factor,
+                    against,
+                )
 
 
 def judged(case: str, runs: Runs, ours: str) -> list[Row]:

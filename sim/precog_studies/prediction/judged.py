@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from precog_studies.paired import Ratio, paired
 from precog_studies.prediction.arms import FALSE, OFF
 
 __all__ = [
@@ -17,14 +17,12 @@ __all__ = [
     "NO_HARM",
     "SHOWN",
     "Goal",
-    "Ratio",
     "judged",
     "ratios",
     "room",
 ]
 
 JUDGED = "lstm"  #: the forecast that must be better than the others
-_DRAWS = 2000
 _Runs = Sequence[Mapping[str, Any]]
 
 
@@ -67,40 +65,6 @@ def _has(run: Mapping[str, Any], needed: str) -> bool:
     return needed in run or needed in run.get("background", {})
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """A figure over that of the runs without prediction.
-
-    Parameters
-    ----------
-    before, after : float
-    ratio, low, high : float
-        The quotient, and its 95 % interval: seeds drawn again 2000 times, both arms' together.
-    """
-
-    before: float
-    after: float
-    ratio: float
-    low: float
-    high: float
-
-
-def _over(after: float, before: float) -> float:
-    return after / before if before > 0 else float(after > 0) + 1.0
-
-
-def _drawn(
-    before: Callable[[Sequence[int]], float], after: Callable[[Sequence[int]], float], count: int
-) -> Ratio:
-    """The quotient of two figures of the same of `count` seeds."""
-    rng = np.random.default_rng(1)
-    draws: NDArray[np.int64] = rng.integers(0, count, (_DRAWS, count))
-    again = [_over(after(draw), before(draw)) for draw in draws.tolist()]
-    low, high = np.quantile(again, [0.025, 0.975])
-    first, second = before(range(count)), after(range(count))
-    return Ratio(first, second, _over(second, first), float(low), float(high))
-
-
 def ratios(before: _Runs, after: _Runs) -> dict[str, Ratio]:
     """All figures that the runs have, paired by their places.
 
@@ -119,7 +83,7 @@ def ratios(before: _Runs, after: _Runs) -> dict[str, Ratio]:
         return lambda places: value([runs[k] for k in places])
 
     return {
-        name: _drawn(of(before, value), of(after, value), len(before))
+        name: paired(of(before, value), of(after, value), len(before))
         for name, (_, needed, value) in FIGURES.items()
         if _has(before[0], needed)
     }
@@ -136,7 +100,7 @@ def room(runs: _Runs) -> dict[str, Ratio]:
     def bound(name: str) -> Callable[[Sequence[int]], float]:
         return lambda places: float(np.mean([runs[k]["bounds"][name] for k in places]))
 
-    return {name: _drawn(bound(name), job, len(runs)) for name in BOUNDS}
+    return {name: paired(bound(name), job, len(runs)) for name in BOUNDS}
 
 
 @dataclass(frozen=True)
