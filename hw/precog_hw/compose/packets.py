@@ -175,7 +175,9 @@ def _looked_up(
     """
     waits, kept = Signal(name="look_waits"), Signal(len(score), name="looked_score")
     look = card.i_look
-    m.submodules.looks = late = DelayLine(1 + len(slot) + len(score), SendersTold.CYCLES)
+    m.submodules.looks = late = DelayLine(
+        1 + len(slot) + len(score), SendersTold.CYCLES, registers=True
+    )
     m.d.comb += [
         look.valid.eq(waits),
         late.i.eq(Cat(waits & look.ready, look.payload, kept)),
@@ -189,7 +191,7 @@ def _looked_up(
 
 def _delayed(m: Module, value: Value) -> Value:
     """As many cycles later as `Losses` and `SendersTold` take."""
-    m.submodules.late_scores = late = DelayLine(len(value), Losses.LATENCY)
+    m.submodules.late_scores = late = DelayLine(len(value), Losses.LATENCY, registers=True)
     m.d.comb += late.i.eq(value)
     return late.o
 

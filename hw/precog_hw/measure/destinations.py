@@ -130,7 +130,7 @@ class Destinations(wiring.Component):
         m.submodules.timed = timed = RowUpdate(_part(False), self._count)
         m.submodules.heard = heard = RowUpdate(_part(True), self._count)
         asked = data.StructLayout({"read": 1, "clear": 1, "silent": 1})
-        m.submodules.asked = delay = DelayLine(asked, RowUpdate.CYCLES)
+        m.submodules.asked = delay = DelayLine(asked, RowUpdate.CYCLES, registers=True)
         read = Signal()
         m.d.comb += [
             self.i_read.ready.eq(~self.timed_stb & ~self.heard_stb),

@@ -1,6 +1,6 @@
 """Whose packet is it, and does it wait for a grant? Said before the packet's first beat goes on."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,7 +21,7 @@ from .wire_path import route_layout
 
 __all__ = ["PacketRouter"]
 
-_ASKED = data.StructLayout({"asked": 1, "paced": 1, "request": 1, "answer": 1, "psn": PSN_BITS})
+_ASKED = data.StructLayout({"paced": 1, "request": 1, "answer": 1, "psn": PSN_BITS})
 
 
 class PacketRouter(wiring.Component):
@@ -144,7 +144,7 @@ class PacketRouter(wiring.Component):
             found, slot = late_found, late_slot
         descriptor = parser.o.descriptor
         asks = Signal(_ASKED)
-        asked = self._asked(m, lookup, asks)
+        told, asked = self._asked(m, lookup, parser.o_valid, asks)
         answers = descriptor.opcode.matches(*ACKNOWLEDGES)
         passes = (descriptor.opcode == CNP) | (self.acks_pass & answers)
         m.d.comb += [
@@ -152,13 +152,12 @@ class PacketRouter(wiring.Component):
             lookup.tx_key.direction.eq(Direction.TX),
             lookup.tx_key.remote.eq(descriptor.remote),
             lookup.tx_key.qpn.eq(descriptor.dest_qp),
-            asks.asked.eq(parser.o_valid),
             asks.paced.eq((descriptor.reason == Reason.NONE) & ~descriptor.shim & ~passes),
             asks.request.eq(descriptor.opcode.matches(*RELIABLE_REQUESTS)),
             asks.answer.eq(answers),
             asks.psn.eq(descriptor.psn),
             self.slot.eq(lookup.tx_slot),
-            routes.i.valid.eq(asked.asked),
+            routes.i.valid.eq(told),
             routes.i.payload.paced.eq(asked.paced & found),
             routes.i.payload.qp.eq(slot),
             routes.i.payload.psn.eq(asked.psn),
@@ -167,14 +166,17 @@ class PacketRouter(wiring.Component):
         ]
         return m
 
-    def _asked(self, m: Module, lookup: QpLookup | QpTurns, asks: data.View) -> data.View:
-        """What the parser says, in the cycle in which the look at `windows` answers."""
+    def _asked(
+        self, m: Module, lookup: QpLookup | QpTurns, parsed: Value, asks: data.View
+    ) -> tuple[Value, data.View]:
+        """The cycle in which the look at `windows` answers, and what the parser says then."""
         if not isinstance(lookup, QpTurns):
-            m.submodules.asked = line = DelayLine(_ASKED, lookup.LATENCY + self.WINDOWS)
-            m.d.comb += line.i.eq(asks)
-            return line.o
+            cycles = lookup.LATENCY + self.WINDOWS
+            m.submodules.asked = line = DelayLine(_ASKED, cycles)
+            m.submodules.answered = answered_stb = DelayLine(1, cycles, registers=True)
+            m.d.comb += [line.i.eq(asks), answered_stb.i.eq(parsed)]
+            return answered_stb.o, line.o
         # The parser's word stays until the next packet.
-        asked, answered = Signal(_ASKED), Signal(self.WINDOWS)
+        answered = Signal(self.WINDOWS)
         m.d.sync += answered.eq(Cat(lookup.tx_done, answered))
-        m.d.comb += [asked.eq(asks), asked.asked.eq(answered[-1])]
-        return asked
+        return answered[-1], asks

@@ -287,7 +287,9 @@ class CpsReceive(wiring.Component):
         m.submodules.update = update = HeaderUpdate(stays=stays)
         m.submodules.late = late = DelayLine(found.shape(), UPDATE_LATENCY, stays=stays)
         m.submodules.wrote = wrote = DelayLine(1, UPDATE_LATENCY, stays=stays)
-        m.submodules.strobe = strobe = DelayLine(1, 1 + UPDATE_LATENCY if stays else self.LATENCY)
+        m.submodules.strobe = strobe = DelayLine(
+            1, 1 + UPDATE_LATENCY if stays else self.LATENCY, registers=True
+        )
         headers, was = found.headers, late.o.received
         cleared = Signal(16)
         m.d.comb += [

@@ -277,7 +277,7 @@ class CpsSlots(wiring.Component):
             done, delays = strobes[-1], []
         else:
             m.submodules.late = late = DelayLine(early, self.TX_LATENCY - RowMemory.CYCLES)
-            m.submodules.strobe = strobe = DelayLine(1, self.TX_LATENCY)
+            m.submodules.strobe = strobe = DelayLine(1, self.TX_LATENCY, registers=True)
             passed, kept = late.i, late.o
             done, delays = strobe.o, [strobe.i.eq(self.tx_stb)]
         m.d.comb += [

@@ -242,7 +242,7 @@ class CpsTransmit(wiring.Component):
             found_stb: Value = self.found_stb
             delays = []
         else:
-            m.submodules.asked_stb = asked_stb = DelayLine(1, QpLookup.LATENCY)
+            m.submodules.asked_stb = asked_stb = DelayLine(1, QpLookup.LATENCY, registers=True)
             found_stb = asked_stb.o
             delays = [asked_stb.i.eq(strobe)]
         known = asked.o.eligible & self.found
@@ -329,10 +329,10 @@ class CpsTransmit(wiring.Component):
         )
         m.submodules.stub = late = DelayLine(stub, UPDATE_LATENCY + 1, stays=self._relaxed)
         if self._relaxed:
-            m.submodules.strobe = strobe = DelayLine(1, 1 + UPDATE_LATENCY)
+            m.submodules.strobe = strobe = DelayLine(1, 1 + UPDATE_LATENCY, registers=True)
             m.d.comb += strobe.i.eq(answered)
         else:
-            m.submodules.strobe = strobe = DelayLine(1, self.LATENCY)
+            m.submodules.strobe = strobe = DelayLine(1, self.LATENCY, registers=True)
             m.d.comb += strobe.i.eq(self.parsed_stb)
         passing = m.d.comb if self._relaxed else m.d.sync
         passing += [

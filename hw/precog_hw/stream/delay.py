@@ -16,6 +16,9 @@ _RING = 3  # cycles from which a memory is smaller than registers
 class DelayLine(wiring.Component):
     """Delays a value by `cycles` cycles.
 
+    A reset leaves what is in LUT RAM: a strobe of before it would come once more. Strobes take
+    `registers`, or go with one that does.
+
     Latency: `cycles`. Throughput: one value per cycle. Cost: from three cycles on a row of LUT RAM
     each (one TRELLIS_DPR16X4 for 4 bits and 16 cycles), a register, and an address for each of the
     `columns`; below that, or with `registers`, registers.
@@ -26,7 +29,8 @@ class DelayLine(wiring.Component):
     cycles : int
         1 or more.
     registers : bool
-        Registers for any number of cycles: where flip-flops are left and LUTs are not.
+        Registers for any number of cycles, which a reset clears: for strobes, and where flip-flops
+        are left and LUTs are not.
     stays : bool
         The input stays until each reader has read `o`: nothing is delayed.
 
