@@ -67,7 +67,7 @@ class SerialGap(wiring.Component):
         beyond = Signal()  # bits of 1 were shifted out
         steps = Signal.like(job.reciprocal.exponent)
         rounded, saturated = Signal(GAP_BITS + 1), Signal(GAP_BITS)
-        behind = Signal(DUE_BITS + 1)
+        behind, late = Signal(DUE_BITS + 1), Signal()
         ticks = behind[TICK_FRAC_BITS:DUE_BITS] + job.t
         m.d.comb += saturated.eq(Mux(beyond | rounded[-1], (1 << GAP_BITS) - 1, rounded[:GAP_BITS]))
         m.d.sync += rounded.eq(value[GAP_DROP:] + value[:GAP_DROP].any())
@@ -95,12 +95,12 @@ class SerialGap(wiring.Component):
                         steps.eq(steps - 1),
                     ]
             with m.State("BEHIND"):
-                m.d.sync += behind.eq(saturated + job.ahead)
+                m.d.sync += [behind.eq(saturated + job.ahead), late.eq(job.ahead != 0)]
                 m.next = "LEFT"
             # A negative `ahead` is 2**56 too large: with it, only a carry means that something is
             # left.
             with m.State("LEFT"):
-                with m.If(job.ahead[-1] & ~behind[-1]):
+                with m.If(late & ~behind[-1]):
                     m.d.sync += behind.eq(0)
                 m.next = "DUE"
             with m.State("DUE"):

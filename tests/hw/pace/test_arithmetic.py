@@ -78,7 +78,8 @@ def some_gap(rng: random.Random) -> tuple[dict[str, Any], int]:
     mantissa, exponent = reciprocal(some_rate(rng))
     size, t = rng.choice([1, 64, rng.randrange(1, 4352), 4351]), rng.getrandbits(40)
     behind = gap(size, mantissa, exponent)
-    late = rng.choice([0, 1, behind, behind + 1, max(0, behind - 1), rng.getrandbits(55)])
+    # Also by more than half of the counter: an operator may pause a priority for hours.
+    late = rng.choice([0, 1, behind, behind + 1, max(0, behind - 1), rng.getrandbits(DUE_BITS)])
     job = {
         "qp": rng.randrange(16),
         "size": size,
