@@ -1,10 +1,14 @@
 """What a receiver's word may do to lockstep: cut to a stated share, and nothing else."""
 
+from copy import copy
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from tests.models.laws.law_bench import ThreeWays, compiled
 
-from precog_spec.engine.events import Kind
+from precog_models.laws import lockstep, lockstep_hints
+from precog_spec.engine.events import EVENT_FIELDS, Kind
 
 _BASE, _LINK = 4180, int(12.5 * (1 << 24))
 _BDP = 52_250
@@ -193,6 +197,40 @@ def test_false_words_need_a_queue_of_two_round_trips() -> None:
         cut = _told(ways, rate, window, 15)[1]
         assert (cut < window) == cuts
         assert not cuts or abs(cut - _share(_DEEPEST)) <= 1
+
+
+def _event(**words: int) -> SimpleNamespace:
+    return SimpleNamespace(**dict.fromkeys((name for name, _, _ in EVENT_FIELDS), 0) | words)
+
+
+def test_false_words_have_a_bound(seed: int) -> None:
+    """Any words and queues, each step against lockstep's own from the same state: a word takes W
+    no further down than 2 part BDP / 2**deepest, and no further up than BDP / 2."""
+    rng = np.random.default_rng(seed)
+    law = compiled("lockstep_hints").law
+    p = SimpleNamespace(**law.integers("default", 1000))
+    s = SimpleNamespace(**{one.name: 0 for one in law.state})
+    floor, most = _share(_DEEPEST), _BDP / 2
+    rate, window, cuts = _LINK, _BDP, 0
+    for k in range(1, 6000):
+        queue = int(rng.choice([0, 50, 1500, 9000, 40_000]))
+        heard = _event(**_ack(k, _BASE + queue), rate=rate, window=window)
+        alone = copy(s)
+        own_rate, own_window = lockstep.on_ack(p, alone, heard)
+        rate, window = lockstep_hints.on_ack(p, s, heard)
+        assert min(alone.w, 256 * floor - 256) <= s.w <= max(alone.w, 256 * most)
+        assert min(own_window, int(floor) - 1) <= window <= max(own_window, most)
+        assert rate >= min(own_rate, 0.999 * _LINK * floor / _BDP)
+        if rng.random() < 0.3:
+            before, was = s.w, (rate, window)
+            said = {"next": k + 50, "senders": int(rng.integers(16))}
+            word = _event(**_WORDS, **said, rate=rate, window=window)
+            rate, window = lockstep_hints.on_score(p, s, word)
+            assert min(before, 256 * floor - 256) <= s.w <= max(before, 256 * most)
+            assert min(was[1], int(floor) - 1) <= window <= max(was[1], most)
+            assert rate >= min(was[0], 0.999 * _LINK * floor / _BDP)
+            cuts += s.w < before
+    assert cuts > 20
 
 
 def test_an_idle_link_ends_a_cut() -> None:
