@@ -43,11 +43,22 @@ from precog_spec.config import PRESETS, NicConfig
 from precog_spec.contract import NO_SCORE, HeadKind, ScoreSource
 from precog_spec.registers.model_sets import LOAD_STATUS
 
-__all__ = ["CONFIG", "LIMITS", "MICRO", "OF_TREES", "QUEUE", "RTT", "ForecastBench", "Log"]
+__all__ = [
+    "CONFIG",
+    "LIMITS",
+    "MICRO",
+    "OF_PROGRAMS",
+    "OF_TREES",
+    "QUEUE",
+    "RTT",
+    "ForecastBench",
+    "Log",
+]
 
 CONFIG = replace(PRESETS["tiny"], sets=4, forecast=True, trace=True, ecc=False)
 OF_TREES = replace(CONFIG, tree=True, ecc=True)
 MICRO = replace(CONFIG, micro=True)
+OF_PROGRAMS = replace(CONFIG, law_cores=1)
 SHARED = PARAMETERS | {
     f"psched_{k}": v for k, v in PSCHED_PRESETS["precog"].parameters(1000).items()
 }
@@ -172,7 +183,8 @@ class ForecastBench:
     ----------
     seed : int
     config : NicConfig
-        `CONFIG`; `OF_TREES`, whose models of queues are trees and scrubbed all the time; `MICRO`.
+        `CONFIG`; `OF_TREES`, whose models of queues are trees and scrubbed all the time; `MICRO`;
+        `OF_PROGRAMS`, whose law engine has none, so that its queue pairs run the safe law.
     """
 
     def __init__(self, seed: int, config: NicConfig = CONFIG) -> None:
@@ -295,6 +307,17 @@ class ForecastBench:
             self.golden.configure(qp, config)
         if clear:
             self.golden.reset_qp(qp)
+
+    def happen(self, *event: int) -> None:
+        """An event of `law_fields.LAW_EVENT_FIELDS` from outside, and what it leads to."""
+        payload = LAW_EVENT.const(dict(zip(LAW_EVENT.members, event, strict=True)))
+        dut = self.dut
+        dut.poke(s_event_tdata=int(payload.as_bits()), s_event_tvalid=1, m_decision_tready=1)
+        while not dut.peek("s_event_tready"):
+            dut.tick()
+        dut.tick()
+        dut.poke(s_event_tvalid=0)
+        self.run(2000)
 
     def forecast_config(self, qp: int, source: int, **changes: int) -> None:
         config = {"queue_enable": 1, "queue_slot": QUEUE + (qp & 1), "score_source": source}

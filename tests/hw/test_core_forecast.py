@@ -13,11 +13,20 @@ from precog_hw.predict.forecast import PROFILE
 from precog_models.predict.cps import rtt_position, score
 from precog_models.predict.rtt_head import rtt_pred
 from precog_models.predict.tree_model import pack_tree
-from precog_spec.contract import NO_SCORE, Flag, HeadKind, ScoreSource
-from precog_spec.law_fields import EventKind
+from precog_spec.contract import NO_SCORE, PROGRAM_ALGORITHM, Flag, HeadKind, ScoreSource
+from precog_spec.law_fields import LEVEL_ALONE, SENDERS_AT, EventKind
 from precog_spec.registers.model_sets import LOAD_STATUS
 
-from .forecast_bench import CONFIG, LIMITS, MICRO, OF_TREES, QUEUE, RTT, ForecastBench
+from .forecast_bench import (
+    CONFIG,
+    LIMITS,
+    MICRO,
+    OF_PROGRAMS,
+    OF_TREES,
+    QUEUE,
+    RTT,
+    ForecastBench,
+)
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("core_forecast")]
 
@@ -112,6 +121,29 @@ def test_a_queue_model_is_no_model_of_rtts(bench: ForecastBench) -> None:
     assert [d for _, d in log.decisions] == [bench.golden.decide(0, 5000, 1)]
     assert log.decisions[0][1].flags >> Flag.NO_MODEL & 1
     assert log.wrong_head == 1
+
+
+@pytest.mark.parametrize("bench", [OF_PROGRAMS], indirect=True, ids=["programs"])
+def test_a_predicted_score_bears_the_level_that_was_heard_last(bench: ForecastBench) -> None:
+    """Of a queue pair that runs a program, until it is cleared; each has its own."""
+    programs = {"algorithm": PROGRAM_ALGORITHM}
+    for qp in range(2):
+        bench.forecast_config(qp, ScoreSource.QUEUE)
+        bench.command(qp, bench.config(qp) | programs, clear=True)
+    heard = [0, 0]
+    for n in range(24):
+        qp, level = bench.rng.randrange(2), bench.rng.choice((None, 0, 1, 3, 15))
+        if n == 12:
+            heard = [0, heard[1]]
+            bench.command(0, None, clear=True)
+        if level is not None:
+            heard[qp] = level
+            bench.happen(EventKind.SCORE, qp, 1000 * n, LEVEL_ALONE | level << SENDERS_AT)
+        profile = bench.profile(1000 * n, (0, 1))
+        ((kind, told, _, value),) = bench.run(LONG, [], [(0, profile)]).events
+        assert (kind, told) == (EventKind.SCORE, profile[0])
+        assert value >> SENDERS_AT == heard[told]
+        assert value % (1 << SENDERS_AT) in {*range(101), NO_SCORE}
 
 
 @pytest.mark.parametrize("bench", [CONFIG, OF_TREES], indirect=True, ids=["lstm", "tree"])

@@ -1,6 +1,7 @@
 """Forecasts of a device through its registers: queue models, calibration, scores, refusals."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,12 +20,14 @@ from precog_models.predict.softmax import distributions
 from precog_spec.config import NicConfig
 from precog_spec.contract import (
     CALIBRATION_KNOTS,
+    FORECAST_FIELDS,
     NO_SCORE,
     Flag,
     HeadKind,
     QueueEvent,
     ScoreSource,
 )
+from precog_spec.law_fields import LEVEL_ALONE, SENDERS_AT, EventKind
 from precog_spec.registers.forecast import FORECAST_PAIR, KNOT_STRIDE
 from precog_spec.registers.identity import Identity
 from precog_spec.registers.precog import build_map
@@ -100,6 +103,30 @@ def test_scores_of_the_rtt_model_are_told(emulator: Emulator, device: Device) ->
     device.forecast.configure(0, source="none")
     device.decide(samples)
     assert device.counters()["events"] == 6
+
+
+def test_programs_hear_predicted_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without PSCHED, too; a score bears the level that was heard last, until a clear."""
+    emulator = Emulator(replace(SIZES, law_cores=1))
+    device = Device(emulator)
+    assert device.forecast is not None
+    device.model.load(pretrained(QUEUE), slot=2, queue=True)
+    device.qp(1).configure(preset="precog", enable=True, algorithm="law:0")
+    device.forecast.configure(1, model_slot=2, source="queue")
+    level, cps = 3 << SENDERS_AT, [name for name, _ in FORECAST_FIELDS].index("cps")
+    emulator.happen(np.array([EventKind.SCORE, 1, 900, LEVEL_ALONE | level]))
+    heard: list[int] = []
+    happen = emulator.nic.happen
+    monkeypatch.setattr(
+        emulator.nic, "happen", lambda *event: (heard.append(event[-1]), happen(*event))[1]
+    )
+    for t in (1000, 2000):
+        made = emulator.forecast([[1, t, 300, 20, -100, 5]])
+        assert heard.pop() == int(made[0, cps]) | level
+        assert not heard
+        device.qp(1).clear()
+        level = 0
+    assert device.counters()["events"] == 3
 
 
 def test_heads_of_the_wrong_kind(emulator: Emulator, device: Device) -> None:

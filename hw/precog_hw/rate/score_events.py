@@ -46,6 +46,8 @@ class ScoreEvents(wiring.Component):
 
     Programs also hear the level of their receiver: each event of theirs has the one in force, and a
     level that is new makes one by itself, without a score. It leaves a score that waits as it is.
+    With `follows` a score bears the level that its queue pair has heard last, and so says nothing
+    new of it.
 
     Latency: 1 cycle from `i` to `o`, 9 from a score. Throughput: an event per cycle, a score in 4.
     Cost at 1024 queue pairs: `Latest` of 10 bits, 1 DP16KD.
@@ -53,14 +55,16 @@ class ScoreEvents(wiring.Component):
     Parameters
     ----------
     config : NicConfig
+    follows : bool
+        Levels come with the events of `i`.
 
     Members
     -------
     heard, heard_slot, heard_score : In
         A packet of a known queue pair has brought a score; above it, a `ScoreCommand`.
     news, level : In
-        With `hears_levels`: a packet of `heard_slot` has brought a new level, or the host believes
-        one; the one in force.
+        With `hears_levels`, without `follows`: a packet of `heard_slot` has brought a new level, or
+        the host believes one; the one in force.
     now : In(40)
         Ticks.
     command_stb, command : In
@@ -72,9 +76,10 @@ class ScoreEvents(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, config: NicConfig) -> None:
+    def __init__(self, config: NicConfig, *, follows: bool = False) -> None:
         self._qps, self._programs = config.qps, bool(config.law_cores)
-        self._levels = hears_levels(config)
+        self._levels = hears_levels(config) and not follows
+        self._follows = self._programs and follows
         level = {"level": unsigned(SENDERS_BITS)} if self._levels else {}
         self._word = data.StructLayout(
             {"qp": unsigned(config.qp_bits), "score": unsigned(_SCORE_BITS), **level}
@@ -144,26 +149,58 @@ class ScoreEvents(wiring.Component):
 
         event, score_turn = self.o.payload, Signal()
         free, wins = Signal(), Signal()
+        may, followed = self._followed(m, latest.o, clears, cleared)
         m.d.comb += [
             free.eq(~self.o.valid | self.o.ready),
-            wins.eq(latest.o.valid & (score_turn | ~self.i.valid)),
+            wins.eq(latest.o.valid & may & (score_turn | ~self.i.valid)),
             latest.o.ready.eq(free & wins),
             self.i.ready.eq(free & ~wins),
         ]
         with m.If(free):
-            m.d.sync += [self.o.valid.eq(self.i.valid | latest.o.valid), event.eq(self.i.payload)]
-            with m.If(self.i.valid | latest.o.valid):
+            m.d.sync += [self.o.valid.eq(self.i.valid | wins), event.eq(self.i.payload)]
+            with m.If(self.i.valid | wins):
                 m.d.sync += score_turn.eq(~wins)
             with m.If(wins):
                 m.d.sync += [
                     event.kind.eq(EventKind.SCORE),
                     event.qp.eq(latest.o.payload.qp),
                     event.t.eq(self.now),
-                    event.value.eq(self._value(latest.o.payload)),
+                    event.value.eq(self._value(latest.o.payload, followed)),
                 ]
         return m
 
-    def _value(self, word: data.View) -> Value:
-        if not self._levels:
+    def _followed(
+        self, m: Module, waiting: stream.Interface, clears: Value, cleared: Value
+    ) -> tuple[Value, Value]:
+        """The level that the queue pair of the score that waits has heard last, once it is known.
+
+        Also says whether it is. A clear waits for a cycle in which no level passes.
+        """
+        if not self._follows:
+            return Const(1), Const(0, SENDERS_BITS)
+        levels = BitMemory(m, "levels", unsigned(SENDERS_BITS), self._qps)
+        event, passes, known = self.i.payload, Signal(), Signal()
+        forgets, whose = Signal(), Signal.like(self.heard_slot)
+        m.d.comb += [
+            passes.eq(
+                self.i.valid
+                & self.i.ready
+                & (event.kind == EventKind.SCORE)
+                & ((event.qp >> len(whose)) == 0)
+            ),
+            levels.write.en.eq(passes | forgets),
+            levels.write.addr.eq(Mux(passes, event.qp, whose)),
+            levels.write.data.eq(Mux(passes, event.value >> SENDERS_AT, 0)),
+        ]
+        m.d.sync += known.eq(waiting.valid & ~waiting.ready)
+        with m.If(clears):
+            m.d.sync += [forgets.eq(1), whose.eq(cleared)]
+        with m.Elif(~passes | (event.qp == whose)):
+            m.d.sync += forgets.eq(0)
+        return known, levels.read(m, waiting.payload.qp)
+
+    def _value(self, word: data.View, followed: Value) -> Value:
+        if not (self._levels or self._follows):
             return Value.cast(word.score)
-        return Cat(word.score, Const(0, SENDERS_AT - _SCORE_BITS), word.level)
+        level = followed if self._follows else word.level
+        return Cat(word.score, Const(0, SENDERS_AT - _SCORE_BITS), level)

@@ -126,6 +126,7 @@ class Emulator:
         self._file = file = RegisterFile(self.map)
         self._snapshot = EmulatedSnapshot(file)
         self._counters = EmulatedCounters([name for name, _ in COUNTERS])
+        self._heard_levels = [0] * self.sizes.qps
         self._qps = EmulatedQp(
             file,
             self.nic,
@@ -299,6 +300,7 @@ class Emulator:
     def _tell(self, forecasts: EmulatedForecast, qp: int, t: int) -> None:
         value = forecasts.to_tell(qp)
         if value >= 0:
+            value |= self._heard_levels[qp] << SENDERS_AT  # it says nothing new of that
             self.happen(np.array([EventKind.SCORE, qp, t, value], dtype=np.int64))
 
     def happen(self, event: Ints) -> Ints:
@@ -309,8 +311,10 @@ class Emulator:
         event : ndarray of int64
             `law_fields.LAW_EVENT_FIELDS`.
         """
-        decision = self.nic.happen(*event.tolist())
-        return self._moved(decision, t=int(event[2]))
+        kind, qp, t, value = event.tolist()
+        if kind == EventKind.SCORE and qp < self.sizes.qps:
+            self._heard_levels[qp] = value >> SENDERS_AT
+        return self._moved(self.nic.happen(kind, qp, t, value), t=t)
 
     def acknowledge(self, ack: Ints) -> Ints:
         """Decisions [1, 8] or [0, 8] on one acknowledgement [7]; status and counters follow.
@@ -447,6 +451,7 @@ class Emulator:
         self.interrupts.happened("load")
 
     def _cleared(self, qp: int) -> None:
+        self._heard_levels[qp] = 0
         if self.carried is not None:
             self.carried.forget(qp)
 

@@ -74,9 +74,10 @@ class EmulatedForecast:
         self._count_head(bool(config["model_enable"]), config["model_slot"], HeadKind.RTT)
 
     def to_tell(self, qp: int) -> int:
-        """Score for the queue pair's PSCHED now; -1: none."""
+        """Score for the queue pair's PSCHED, and for its program, now; -1: none."""
         value = self._nic.take_score(qp)
-        return value if self._nic.configuration(qp)["psched"] else -1
+        listens = self._nic.configuration(qp)["psched"] or self._nic.runs_program(qp)
+        return value if listens else -1
 
     def _count_head(self, enable: bool, slot: int, kind: HeadKind) -> None:
         if not enable or slot >= self._nic.sets:

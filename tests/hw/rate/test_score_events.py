@@ -261,3 +261,49 @@ def test_a_level_behind_a_clear_brings_no_score_back(busy: int) -> None:
 
     run(dut, main)
     assert [value for qp, value in seen if qp == 6] == [LEVEL_ALONE | 4 << SENDERS_AT]
+
+
+def test_behind_events_a_score_bears_the_level_that_was_heard_last(seed: int) -> None:
+    """Each queue pair's own, and none after a clear, whatever else is under way."""
+    dut = ScoreEvents(NicConfig(qps=QPS, sets=2, law_cores=1), follows=True)
+    rng, heard, seen = random.Random(seed), [0] * QPS, set[int]()
+
+    async def main(ctx: Any) -> None:
+        await ctx.tick().repeat(QPS)
+        ctx.set(dut.command.config.algorithm, PROGRAM_ALGORITHM)
+        for qp in range(QPS):
+            await configure(ctx, dut, qp, clear=True)
+        cleared_at, offered_at, taken = [-4] * QPS, 0, True
+        for cycle in range(4000):
+            clears, cleared = cycle % 40 == 0 and rng.random() < 0.5, rng.randrange(QPS)
+            ctx.set(dut.command_stb, clears)
+            ctx.set(dut.command.apply, 0)
+            ctx.set(dut.command.clear, 1)
+            ctx.set(dut.command.qp, cleared)
+            ctx.set(dut.i.valid, not clears and rng.random() < 0.2)
+            qp, level = rng.randrange(QPS), rng.randrange(16)
+            kind = rng.choice((EventKind.SCORE, EventKind.CNP))
+            value = LEVEL_ALONE | level << SENDERS_AT
+            ctx.set(dut.i.payload, {"kind": kind, "qp": qp, "value": value})
+            ctx.set(dut.heard, rng.random() < 0.1)
+            ctx.set(dut.heard_slot, rng.randrange(QPS))
+            ctx.set(dut.heard_score, rng.randrange(101))
+            ctx.set(dut.o.ready, rng.random() < 0.7)
+            if taken:
+                offered_at = cycle
+            taken = not ctx.get(dut.o.valid) or bool(ctx.get(dut.o.ready))
+            out = dut.o.payload
+            if ctx.get(dut.o.valid) and taken and ctx.get(out.kind) == EventKind.SCORE:
+                of, value = ctx.get(out.qp), ctx.get(out.value)
+                # A clear takes effect some cycles later, and not on what is offered.
+                if value % (1 << SENDERS_AT) != LEVEL_ALONE and offered_at > cleared_at[of] + 4:
+                    assert value >> SENDERS_AT == heard[of]
+                    seen.add(value >> SENDERS_AT)
+            if ctx.get(dut.i.valid) and ctx.get(dut.i.ready) and kind == EventKind.SCORE:
+                heard[qp] = level
+            if clears:
+                heard[cleared], cleared_at[cleared] = 0, cycle
+            await ctx.tick()
+
+    run(dut, main)
+    assert len(seen) > 8

@@ -110,7 +110,7 @@ def scores(parts: Shared, events: stream.Interface) -> None:
     """
     m, core, forecaster = parts.m, parts.core, parts.forecaster
     assert forecaster is not None
-    m.submodules.scores = made = ScoreEvents(parts.config)
+    m.submodules.scores = made = ScoreEvents(parts.config, follows=True)
     now = Signal(Fmt.TIME.width)
     for source in (core.i_profile, core.i_event, core.i_sample):
         with m.If(source.valid & source.ready):
