@@ -52,7 +52,8 @@ Conditions are comparisons, not numbers. No loops, no floats, no division.
 ``wrap(v, n)``        ``v`` modulo ``2**n``
 ====================  ============================================================================
 
-Their exact semantics are the functions of `rate.engine.arithmetic`, which laws call.
+Their exact semantics are the functions of `rate.engine.arithmetic`, which laws call. A division by
+0 is no error: `fraction` is then 2**24, and `reciprocal` and `rsqrt` take 0 for 1.
 
 **Limits.** 14 fields of state; formats of 48 bits, 47 without a sign; 1024 instructions; 128
 parameters and constants (those of -64..63 do not count), and with tables 512 words; 32 values at

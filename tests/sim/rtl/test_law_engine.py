@@ -1,6 +1,7 @@
 """A NIC with a law engine: every decision and every register of RTL and emulator are equal."""
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,20 @@ from precog_spec.contract import PROGRAM_ALGORITHM, TraceKind
 from precog_spec.law_fields import EventKind
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_engine")]
+
+_DIVIDES = """
+from precog_models.laws.language import Field, Q, fraction, reciprocal, rsqrt, scale
+
+PARAMETERS = ()
+STATE = (Field("root", Q(17, 0, signed=False)),)
+WINDOWED = False
+
+
+def on_ack(p, s, e):
+    s.root = rsqrt(e.bytes)
+    part = scale(e.rate, fraction(e.marked, e.bytes))
+    return min(part + reciprocal(e.bytes) + s.root, e.max_rate)
+"""
 
 
 def test_programs_under_traffic(twins: Twins, seed: int, volume: int) -> None:
@@ -153,6 +168,21 @@ def test_refused_programs_leave_what_is_live(twins: Twins, seed: int) -> None:
     twins.load("timely", 0)
     twins.traffic(rng, t + 1_000_000, 100)
     twins.same()
+
+
+def test_a_division_by_zero_is_no_trap(twins: Twins, tmp_path: Path, seed: int) -> None:
+    """A third of the acknowledgements have no bytes; the program stays."""
+    path = tmp_path / "divides.py"
+    path.write_text(_DIVIDES)
+    twins.load(path, 0)
+    for qp in range(twins.qps):
+        twins.configure(qp, "law:0")
+    twins.traffic(random.Random(seed), 1000, 100)
+    twins.same()
+    for engine in twins.engines:
+        state = engine.state()
+        assert (state.slots[0].law, state.trap, state.counters["safe"]) == ("divides", None, 0)
+        assert state.counters["events"] == 100
 
 
 @pytest.mark.parametrize(("qp", "number"), [(1, 3), (2, PROGRAM_ALGORITHM - 1)])

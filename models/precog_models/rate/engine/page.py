@@ -62,7 +62,7 @@ above `c`, a shift is `c`, a table's base is `c` above `b`. In text, a sum's shi
 
 An operation that is not in this table, `stores` without a result, more turns than the budget, and
 running past the last instruction are traps: the event changes nothing, and the program's slot is
-disabled.
+disabled. A division by 0 is no trap: `frc` then gives 2**24, and `rcp` and `rsq` take 0 for 1.
 
 ## The last operand
 
