@@ -166,7 +166,7 @@ class ModelStore(wiring.Component):
         checked = delay(due.commit, _COMMIT_CYCLES - 1, reset=True)
         named, in_use = Signal(config.sets), Signal(config.sets)  # by slot; by set
         mapped, used, stopped = Signal(), Signal(), Signal()
-        was_valid = Signal()
+        beginning, was_valid = Signal(), Signal()
         now_valid = Signal()
         m.d.sync += [
             in_use.eq(self.in_use),
@@ -212,6 +212,7 @@ class ModelStore(wiring.Component):
                 pool.valid.bit_select(self.begin_set, 1).eq(0),
                 loading.eq(0),
                 deciding.eq(1),
+                beginning.eq(1),
             ]
         with m.Elif(due.commit):
             m.d.sync += [loading.eq(0), wanted.eq(due.commit_crc), deciding.eq(1)]
@@ -229,6 +230,7 @@ class ModelStore(wiring.Component):
                 self.status.eq(Mux(stopped, LoadStatus.SET_IN_USE, LoadStatus.LOADING)),
                 self.load_error.eq(stopped),
                 now_valid.eq(stopped & was_valid),
+                beginning.eq(0),
             ]
         with m.If(checked):
             m.d.sync += [
@@ -243,7 +245,8 @@ class ModelStore(wiring.Component):
             m.d.sync += pool.valid.bit_select(number, 1).eq(1)
         if config.ecc:
             accepted = checked & good
-            self._guard(m, pool, number=number, accepted=accepted)
+            stays = (beginning & was_valid) | now_valid
+            self._guard(m, pool, number=number, accepted=accepted, stays=stays)
             self._renew(m, pool, put, granted_stb=granted_stb, accepted=accepted)
         return m
 
@@ -398,12 +401,19 @@ class ModelStore(wiring.Component):
             m.d.comb += put.model.depth.eq(header[3][8:])
         return put
 
-    def _guard(self, m: Module, pool: _Pool, *, number: Value, accepted: Value) -> None:
-        """Sets for the scrubber: those that hold a model, and one that it takes away."""
+    def _guard(
+        self, m: Module, pool: _Pool, *, number: Value, accepted: Value, stays: Value
+    ) -> None:
+        """Sets for the scrubber: those that hold a model, and one that it takes away.
+
+        One that a load may yet take `stays`: of a live set the walk would pass over what is left.
+        """
         loaded = Signal()  # and not a begin that was refused
+        begun = Signal.like(pool.valid)
         m.d.sync += loaded.eq(accepted)
         m.d.comb += [
-            self.valid.eq(pool.valid),
+            begun.bit_select(number, 1).eq(stays),
+            self.valid.eq(pool.valid | begun),
             self.loaded_stb.eq(loaded),
             self.loaded_set.eq(number),
         ]

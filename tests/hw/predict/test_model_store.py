@@ -172,6 +172,30 @@ def test_live_and_used_sets_are_not_touched():
     assert errors["map"] == 1
 
 
+@pytest.mark.parametrize("why", ["mapped", "in use", None])
+def test_a_begin_that_is_refused_takes_no_set_from_the_scrubber(why):
+    """Its walk would pass over the rest of a live set; one that is begun is not valid any more."""
+
+    async def bench(ctx, dut):
+        assert await load(ctx, dut, 2, image(21)) == LoadStatus.OK
+        if why == "mapped":
+            await map_slot(ctx, dut, 3, 2)
+        ctx.set(dut.in_use, 0b100 * (why == "in use"))
+        await ctx.tick().repeat(4)
+        ctx.set(dut.begin_set, 2)
+        ctx.set(dut.begin_stb, 1)
+        seen = []
+        for _ in range(16):
+            await ctx.tick()
+            ctx.set(dut.begin_stb, 0)
+            seen.append(ctx.get(dut.valid))
+        assert ctx.get(dut.status) == (LoadStatus.SET_IN_USE if why else LoadStatus.LOADING)
+        assert seen[8:] == [0b100 * bool(why)] * 8
+        assert seen[:8] == [0b100] * 8 or not why
+
+    simulate(bench)
+
+
 def test_commands_without_begin():
     async def bench(ctx, dut):
         await command(ctx, dut, "word", word=1)
