@@ -114,7 +114,8 @@ class Beliefs:
     ) -> None:
         if device.senders is None:
             raise DeviceError(
-                "beliefs need a device that counts senders: it was built without (senders=0)"
+                "beliefs need a device that counts senders: it was built without (senders=0), open "
+                "one with senders=1"
             )
         device.senders.need_heed()
         self._senders, self._least = device.senders, device.senders.parameters().least

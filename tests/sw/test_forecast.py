@@ -12,7 +12,7 @@ from precog_host.device import Device
 from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError
 from precog_models.forecast.forecaster import Forecaster
-from precog_models.image import pretrained
+from precog_models.image import Image, pretrained
 from precog_models.predict.cps import identity_knots
 from precog_models.predict.forecast import FORECAST_CONFIG, FORECAST_PARAMETERS
 from precog_models.predict.lstm import forward_windows
@@ -31,6 +31,7 @@ from precog_spec.law_fields import LEVEL_ALONE, SENDERS_AT, EventKind
 from precog_spec.registers.forecast import FORECAST_PAIR, KNOT_STRIDE
 from precog_spec.registers.identity import Identity
 from precog_spec.registers.precog import build_map
+from precog_studies.prediction.starts.predictors import MODELS
 
 SIZES = NicConfig(qps=4, sets=4, forecast=True)
 QUEUE = "queue-1rtt"
@@ -135,8 +136,11 @@ def test_heads_of_the_wrong_kind(emulator: Emulator, device: Device) -> None:
         device.model.load(queue)
     with pytest.raises(DeviceError, match="model head must be queue here, not rtt: load it"):
         device.model.load(pretrained(), queue=True)
+    plain = Device(Emulator(NicConfig()))
     with pytest.raises(DeviceError, match="device makes no forecasts"):
-        Device(Emulator(NicConfig())).model.load(queue, queue=True)
+        plain.model.load(queue, queue=True)
+    with pytest.raises(DeviceError, match=r"queue: open a device with forecasts \(forecast=1\)"):
+        plain.model.load(queue)
     # Mapped all the same, it counts as no model.
     device.model.load(queue, slot=1, queue=True)
     device.model.load(pretrained(), slot=2)
@@ -151,6 +155,18 @@ def test_heads_of_the_wrong_kind(emulator: Emulator, device: Device) -> None:
     assert (counters["wrong_head"], counters["no_model"]) == (2, 1)
     assert len(emulator.forecast(np.array([[3, 1, 5, 6, 7, 8], [9, 1, 5, 6, 7, 8]]))) == 0
     assert device.forecast.counters()["dropped"] == 2
+
+
+def test_a_model_of_starts_runs_on_the_host(device: Device) -> None:
+    """A device takes none: neither as a model of RTTs nor as one of queues."""
+    starts = Image.load(MODELS / "lstm.safetensors")
+    where = r"it is a model of starts, which runs on the host: precog qp follow --believe --model"
+    for queue, said in (
+        (False, "model head must be rtt here, not queue: "),
+        (True, "queue model must have a calibration here: "),
+    ):
+        with pytest.raises(DeviceError, match=f"{said}without 'forecast' in its data card {where}"):
+            device.model.load(starts, queue=queue)
 
 
 def test_refusals(emulator: Emulator, device: Device) -> None:

@@ -27,10 +27,10 @@ from ..predict.softmax import distributions
 from ..predict.tree import tree_predict
 from ..tree_image import TreeImage
 
-__all__ = ["Forecaster", "Settings"]
+__all__ = ["CARD_KEY", "Forecaster", "Settings"]
 
 Ints = NDArray[np.int64]
-_CARD_KEY = "forecast"
+CARD_KEY = "forecast"  #: of a queue model's data card: its calibration
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Settings:
     def card(self) -> dict[str, Any]:
         """JSON data for an image's card."""
         return {
-            _CARD_KEY: {
+            CARD_KEY: {
                 "bin_edges": list(self.bin_edges),
                 "centers": list(self.normaliser.centers),
                 "gains": list(self.normaliser.gains),
@@ -111,10 +111,10 @@ class Settings:
         ModelImageError
             The card has none, or they are not valid.
         """
-        told = card.get(_CARD_KEY)
+        told = card.get(CARD_KEY)
         if not isinstance(told, dict):
             raise ModelImageError(
-                f"the data card must have an object {_CARD_KEY!r}: train the model with Precog"
+                f"the data card must have an object {CARD_KEY!r}: train the model with Precog"
             )
         try:
             return cls(
@@ -127,7 +127,7 @@ class Settings:
                 knots=np.array(told["knots"], dtype=np.int64).reshape(CALIBRATION_KNOTS),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise ModelImageError(f"the data card's {_CARD_KEY!r} is invalid: {error}") from error
+            raise ModelImageError(f"the data card's {CARD_KEY!r} is invalid: {error}") from error
 
 
 class Forecaster:

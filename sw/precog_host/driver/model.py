@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from precog_models.forecast.forecaster import Forecaster, Settings
+from precog_models.forecast.forecaster import CARD_KEY, Forecaster, Settings
 from precog_models.image import Image
 from precog_models.tree_image import TreeImage, load_any
 from precog_spec.contract import IMAGE_BYTES, HeadKind
@@ -160,6 +160,16 @@ class ModelDriver:
             "model away first (precog model del)"
         )
 
+    def _where_queue_models_go(self, image: Image | TreeImage) -> str:
+        if CARD_KEY not in image.card:
+            return (
+                f"without {CARD_KEY!r} in its data card it is a model of starts, which runs on the "
+                "host: precog qp follow --believe --model"
+            )
+        if self._forecast is None:
+            return "open a device with forecasts (forecast=1)"
+        return "load it with --queue"
+
     def _check_head(self, image: Image | TreeImage, *, queue: bool) -> Settings | None:
         """The engine runs more than the datapath around it can feed and use."""
         weights = image.header
@@ -181,10 +191,17 @@ class ModelDriver:
                     "queue model must be a tree here, not an LSTM: the device was built with trees "
                     "in its place (tree=1); make one of it with precog model distill"
                 )
+            if CARD_KEY not in image.card:
+                raise DeviceError(
+                    "queue model must have a calibration here: "
+                    + self._where_queue_models_go(image)
+                )
             return Forecaster(image).settings
         if weights.kind is not HeadKind.RTT:
-            hint = ": load it with --queue" if self._forecast is not None else ""
-            raise DeviceError(f"model head must be rtt here, not {weights.kind.name.lower()}{hint}")
+            raise DeviceError(
+                f"model head must be rtt here, not {weights.kind.name.lower()}: "
+                f"{self._where_queue_models_go(image)}"
+            )
         for name, value in (("inputs", weights.inputs), ("outputs", weights.outputs)):
             if value != 1:
                 raise DeviceError(
