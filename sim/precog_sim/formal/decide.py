@@ -200,8 +200,8 @@ MUTANTS = (
     Mutant(
         "decide.tx",
         _TX,
-        "DelayLine(1, self.LATENCY)",
-        "DelayLine(1, self.LATENCY + 1)",
+        "DelayLine(1, self.LATENCY, registers=True)",
+        "DelayLine(1, self.LATENCY + 1, registers=True)",
         "the decision comes later than the stage expects",
     ),
     Mutant(
@@ -235,10 +235,10 @@ MUTANTS = (
     ),
     Mutant(
         "decide.rx",
-        "precog_hw.stream.delay",
-        "write.addr.eq(take + rows)",
-        "write.addr.eq(take + rows - 1)",
-        "delays are too short",
+        _RX,
+        "stays else self.LATENCY, registers=True",
+        "stays else self.LATENCY - 1, registers=True",
+        "the decision comes earlier than the stage expects",
     ),
     Mutant(
         "parser.8",
