@@ -157,7 +157,6 @@ class ModelStore(wiring.Component):
         count = Signal(range(IMAGE_WORDS + 2))
         loading = Signal()
         taken = Signal(image_word_layout(config))
-        header = Signal(data.ArrayLayout(32, 4))
         m.submodules.crc = crc = WordCrc(serial=config.relaxed)
         deciding = Signal()  # on a begin or a commit
         due = self._due(m, loading=loading, deciding=deciding)
@@ -190,11 +189,7 @@ class ModelStore(wiring.Component):
             crc.valid.eq(taken.en),
             crc.word.eq(taken.data.as_value()),
         ]
-        for n in range(4):
-            hit = Signal(name=f"header_{n}")
-            m.d.sync += hit.eq(taken.en & (taken.row == TAIL_ROW) & (taken.word == HEADER_WORD + n))
-            with m.If(hit):
-                m.d.sync += header[n].eq(self.load.data.as_value())
+        header = self._header(m, taken)
 
         # Commands.
         wanted = Signal(32)
@@ -298,6 +293,16 @@ class ModelStore(wiring.Component):
             put_slot=put_slot,
             put_version=put_version,
         )
+
+    def _header(self, m: Module, taken: data.View) -> data.View:
+        """The image's header, as its words pass."""
+        header = Signal(data.ArrayLayout(32, 4))
+        for n in range(4):
+            hit = Signal(name=f"header_{n}")
+            m.d.sync += hit.eq(taken.en & (taken.row == TAIL_ROW) & (taken.word == HEADER_WORD + n))
+            with m.If(hit):
+                m.d.sync += header[n].eq(self.load.data.as_value())
+        return header
 
     def _map(self, m: Module, pool: _Pool) -> Signal:
         """Writes of the map; gives the strobe of one."""
