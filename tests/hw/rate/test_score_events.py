@@ -35,6 +35,28 @@ async def configure(
     ctx.set(dut.command_stb, 0)
 
 
+async def answered(ctx: Any, dut: ScoreEvents) -> list[tuple[int, int]]:
+    """Queue pairs and values of the events that leave within 40 cycles."""
+    told = []
+    ctx.set(dut.o.ready, 1)
+    for _ in range(40):
+        if ctx.get(dut.o.valid):
+            told.append((ctx.get(dut.o.payload.qp), ctx.get(dut.o.payload.value)))
+        await ctx.tick()
+    return told
+
+
+async def offered(ctx: Any, dut: ScoreEvents, scores: dict[int, int]) -> None:
+    """Scores of queue pairs: the first is offered, the others wait."""
+    for qp, score in scores.items():
+        ctx.set(dut.heard, 1)
+        ctx.set(dut.heard_slot, qp)
+        ctx.set(dut.heard_score, score)
+        await ctx.tick()
+    ctx.set(dut.heard, 0)
+    await ctx.tick().repeat(20)
+
+
 def run(dut: ScoreEvents, *benches: Any) -> None:
     simulator = Simulator(dut)
     simulator.add_clock(1e-9)
@@ -103,23 +125,13 @@ def test_a_clear_takes_a_score_back() -> None:
         await ctx.tick().repeat(QPS)
         for qp in range(QPS):
             await configure(ctx, dut, qp, clear=False)
-        for qp in (0, 3, 5):  # the first is offered, the others wait
-            ctx.set(dut.heard, 1)
-            ctx.set(dut.heard_slot, qp)
-            ctx.set(dut.heard_score, 80 + qp)
-            await ctx.tick()
-        ctx.set(dut.heard, 0)
-        await ctx.tick().repeat(20)
+        await offered(ctx, dut, {0: 80, 3: 83, 5: 85})
         ctx.set(dut.heard, 1)
         await configure(ctx, dut, 3, clear=True, apply=False)
         await ctx.tick()
         ctx.set(dut.heard, 0)
         await ctx.tick().repeat(5)
-        ctx.set(dut.o.ready, 1)
-        for _ in range(40):
-            if ctx.get(dut.o.valid):
-                seen.append((ctx.get(dut.o.payload.qp), ctx.get(dut.o.payload.value)))
-            await ctx.tick()
+        seen.extend(await answered(ctx, dut))
 
     run(dut, main)
     assert seen == [(0, 80), (3, NO_SCORE), (5, 85)]
@@ -139,11 +151,7 @@ def test_a_score_after_a_clear_counts() -> None:
         ctx.set(dut.heard_score, 33)
         await ctx.tick()
         ctx.set(dut.heard, 0)
-        ctx.set(dut.o.ready, 1)
-        for _ in range(40):
-            if ctx.get(dut.o.valid):
-                seen.append((ctx.get(dut.o.payload.qp), ctx.get(dut.o.payload.value)))
-            await ctx.tick()
+        seen.extend(await answered(ctx, dut))
 
     run(dut, main)
     assert seen == [(3, 33)]
@@ -234,13 +242,7 @@ def test_a_level_behind_a_clear_brings_no_score_back(busy: int) -> None:
         ctx.set(dut.command.config.algorithm, PROGRAM_ALGORITHM)
         for qp in (5, 6):
             await configure(ctx, dut, qp, clear=False)
-        for qp in (5, 6):  # the first is offered, the other waits
-            ctx.set(dut.heard, 1)
-            ctx.set(dut.heard_slot, qp)
-            ctx.set(dut.heard_score, 70 + qp)
-            await ctx.tick()
-        ctx.set(dut.heard, 0)
-        await ctx.tick().repeat(20)
+        await offered(ctx, dut, {5: 75, 6: 76})
         await configure(ctx, dut, 6, clear=True, apply=False)
         ctx.set(dut.heard, 1)
         ctx.set(dut.heard_slot, 5)
@@ -253,11 +255,7 @@ def test_a_level_behind_a_clear_brings_no_score_back(busy: int) -> None:
         await ctx.tick()
         ctx.set(dut.news, 0)
         await ctx.tick().repeat(20)
-        ctx.set(dut.o.ready, 1)
-        for _ in range(40):
-            if ctx.get(dut.o.valid):
-                seen.append((ctx.get(dut.o.payload.qp), ctx.get(dut.o.payload.value)))
-            await ctx.tick()
+        seen.extend(await answered(ctx, dut))
 
     run(dut, main)
     assert [value for qp, value in seen if qp == 6] == [LEVEL_ALONE | 4 << SENDERS_AT]
