@@ -84,7 +84,7 @@ class DecisionHarness(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        with reimported("precog_hw.stream.delay", self._module) as module:
+        with reimported(self._module) as module:
             dut = getattr(module, self._name)(SLOTS)
             inner = Opened(dut)
         m.submodules.dut = inner.fragment

@@ -44,7 +44,7 @@ class ExtractionHarness(wiring.Component):
         from precog_hw.packet.layouts import Edit
 
         m = Module()
-        with reimported("precog_hw.stream.delay", _RX) as module:
+        with reimported(_RX) as module:
             dut = module.CpsReceive(SLOTS)
         m.submodules.dut = dut
         m.d.comb += [
