@@ -19,7 +19,7 @@ class Ratio:
     ----------
     before, after : float
     ratio, low, high : float
-        The quotient, and its 95 % interval: seeds drawn again 2000 times, both figures' together.
+        The quotient, and its 95 % interval: seeds drawn again `DRAWS` times, for both figures.
     """
 
     before: float

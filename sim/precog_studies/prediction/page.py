@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from precog_spec.markdown import table
+from precog_studies.paired import DRAWS
 from precog_studies.prediction.arms import ARMS, EARLIER, FALSE, OFF, WITHOUT_MODEL
 from precog_studies.prediction.judged import BOUNDS, FIGURES, GOALS, NO_HARM, SHOWN
 
@@ -27,7 +28,7 @@ prediction has a part in that, and the all-to-all gains by little else.
 
 The arms differ in who knows what, and when. Each has the seeds of `off`, lockstep without any
 prediction. A cell is the figure, and in brackets its ratio to `off` with the 95 % interval:
-{seeds} paired seeds, drawn again 2000 times. Percentiles are of all seeds' flows together.
+{seeds} paired seeds, drawn again {draws} times. Percentiles are of all seeds' flows together.
 Slowdown is over the time alone in the network. Queues are those of all switch ports, sampled each
 5 µs; 99 % of them are near empty, so p99.9 is given, too. Receivers' queues are those of the last
 hops to the incasts' receivers, sampled each 5 µs while an incast flow to that receiver is under
@@ -76,7 +77,10 @@ def page(said: Mapping[str, Any], record: str) -> str:
     """Goals and misses, then a table for each case."""
     cases = said["cases"]
     top = _TOP.format(
-        record=record, least=30, **{k: said[k] for k in ("command", "commit", "seeds")}
+        record=record,
+        least=30,
+        draws=DRAWS,
+        **{k: said[k] for k in ("command", "commit", "seeds")},
     )
     arms = {**ARMS, **FALSE}
     used = list(dict.fromkeys(arm for case in cases.values() for arm in case["arms"]))
