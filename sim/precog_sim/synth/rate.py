@@ -87,9 +87,9 @@ def _store(qps: int) -> PacketStore:
     return PacketStore(queues(wire_store(NicConfig(qps=qps, width=64, grants=True, wire=1024))))
 
 
-def _law_engine(qps: int, *, ecc: bool = False) -> ProgramStage:
-    """The engine with one core, without the store that loads its programs."""
-    return ProgramStage(NicConfig(qps=qps, law_cores=1, ecc=ecc, dsp="ecp5"))
+def _law_engine(qps: int, *, cores: int = 1, ecc: bool = False) -> ProgramStage:
+    """The engine, without the store that loads its programs."""
+    return ProgramStage(NicConfig(qps=qps, law_cores=cores, ecc=ecc, dsp="ecp5"))
 
 
 def _core_forecast(qps: int) -> Core:
@@ -105,6 +105,7 @@ def _core_forecast(qps: int) -> Core:
 RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
     "law-engine": _law_engine,
     "law-engine-ecc": partial(_law_engine, ecc=True),  # with check bits of its programs
+    "law-engine-4": partial(_law_engine, cores=4),
     "psched": _psched,
     "pacer": Pacer,
     "profiler": _profiler,
@@ -123,10 +124,12 @@ QPS = {name: 1024 for name in RATE_BLOCKS} | {
     "core-forecast": 32,
     "law-engine": 64,
     "law-engine-ecc": 64,
+    "law-engine-4": 64,
     "tree": 64,
 }
 _WHOLE = "core-forecast"
-_LAW_ENGINES = ("law-engine", "law-engine-ecc")  # their programs' memories have 12,288 rows
+#: Their programs' memories have 12,288 rows for each core.
+_LAW_ENGINES = tuple(name for name in RATE_BLOCKS if name.startswith("law-engine"))
 #: The clock that is aimed at.
 GOALS_MHZ: dict[str, float] = dict.fromkeys(RATE_BLOCKS, _GOAL_MHZ) | {
     **dict.fromkeys(_LAW_ENGINES, 150),
