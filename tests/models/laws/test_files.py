@@ -1,5 +1,6 @@
 """Laws in files of the user's own: relative imports find neighbours, and Precog's language."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,9 @@ import precog_models.laws
 from precog_models.laws.compiler.compile import compile_law
 from precog_models.laws.compiler.errors import LawError
 from precog_models.laws.compiler.load import law_names, load
+from precog_spec.engine.isa import THREADS
 
+_EVIDENCE = Path(__file__).parents[3] / "docs/evidence/exactness.md"
 _HOME = Path(str(precog_models.laws.__file__)).parent
 _LAW = """
 from .language import Field, Fmt, clamp
@@ -28,6 +31,15 @@ def test_a_copy_of_each_law_makes_the_same_program(name: str, tmp_path: Path) ->
     copy = tmp_path / f"{name}.py"
     copy.write_text((_HOME / copy.name).read_text())
     assert compile_law(load(copy)).program == compile_law(load(name)).program
+
+
+@pytest.mark.parametrize("name", law_names())
+def test_the_page_has_the_longest_path_of_each_law(name: str) -> None:
+    program = compile_law(load(name)).program
+    turns = max(program.turns.values())
+    cells = f" {len(program.code)} | {turns} | {turns * THREADS} |"
+    rows = re.findall(rf"^\| {name} \| [0-9.]+ \| [0-9.]+ \|(.*)$", _EVIDENCE.read_text(), re.M)
+    assert rows == [cells]
 
 
 @pytest.mark.parametrize("package", [False, True])
