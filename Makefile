@@ -103,7 +103,7 @@ fabric: $(STAMP) ## the simulator's 320-host fat tree against ns-3's figures
 faults: $(STAMP) ## a fleet under faults at random: 200 runs
 	$(PY) -m tests.fleet.campaign --runs 200 --workers $(JOBS) --seed 1 --out build/soak/faults.json --page docs/evidence/faults.md
 
-# STUDY: figure20, laws, rivals, sharing, prediction, fabric-speed, fleet-scale, scale, fairness. ARGS: options, precog study STUDY --help says which.
+# STUDY: figure20, laws, hints, rivals, sharing, prediction, fabric-speed, fleet-scale, scale, fairness. ARGS: options, precog study STUDY --help says which.
 study: $(STAMP) ## a study (STUDY=figure20 ...), its figures and its page in docs/evidence
 	$(VENV)/bin/precog study $(STUDY) --out docs/evidence/data --page docs/evidence/$(subst -,_,$(STUDY)).md $(ARGS)
 

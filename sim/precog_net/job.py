@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +15,7 @@ from precog_net import workloads
 from precog_net.features import Features
 from precog_net.laws import law, law_sources, mixture
 from precog_net.topologies import topology
-from precog_sim.network import CongestionControl, Mixed, Record, Scenario, run
+from precog_sim.network import CongestionControl, Hints, Mixed, Record, Scenario, run
 from precog_sim.network.result import Result
 
 __all__ = ["Job", "Outcome", "check", "execute"]
@@ -193,8 +193,8 @@ def check(job: Job) -> None:
     laws(job.law, scenario(job)[1])
 
 
-def execute(job: Job, threads: int = 1) -> Outcome:
-    """Run it on `threads`, whose number does not change the outcome.
+def execute(job: Job, threads: int = 1, hints: Hints | None = None) -> Outcome:
+    """Run it on `threads`, whose number does not change the outcome, by default without hints.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def execute(job: Job, threads: int = 1) -> Outcome:
     made, traffic = scenario(job)
     control, named = laws(job.law, traffic)
     result = run(
-        made,
+        replace(made, hints=hints or Hints()),
         control,
         timing=job.timing,
         seed=job.seed,

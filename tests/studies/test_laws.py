@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from precog_sim.network import Hints
 from precog_studies.laws.__main__ import LAWS, main
 from precog_studies.laws.cases import CASES
 from precog_studies.laws.goals import GOALS, judged
@@ -83,7 +84,7 @@ def test_a_case_is_kept_and_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert 0.9 < case["figures"]["hpcc"]["utilisation"]["mean"] < 1
     assert len(list((tmp_path / "runs").iterdir())) == 2 * len(LAWS)
 
-    def never(law: str, seed: int) -> Mapping[str, Any]:
+    def never(law: str, seed: int, hints: Hints) -> Mapping[str, Any]:
         raise AssertionError(f"{law} {seed} is there already")
 
     monkeypatch.setitem(CASES, "two", replace(CASES["two"], measure=never))

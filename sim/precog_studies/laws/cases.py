@@ -19,6 +19,7 @@ from precog_sim.network import (
     CongestionControl,
     Flow,
     Hearing,
+    Hints,
     Mixed,
     Record,
     Result,
@@ -48,8 +49,9 @@ _INCAST = "incast:60x500000:0.02"
 _MARKS = "20000"  # bytes of a host's port: a fifth of a BDP
 _KEPT = ("bytes", "class", "slowdown")
 
-#: One law's run of a seed: figures, or, of a fat tree, columns of its flows.
-Measure = Callable[[str, int], Mapping[str, Any]]
+#: One law's run of a seed, and what receivers say in it: figures, or, of a fat tree, columns of its
+#: flows.
+Measure = Callable[[str, int, Hints], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Case:
     ----------
     title : str
     measure : callable
-        Of a law as ``--law`` has it, and a seed.
+        Of a law as ``--law`` has it, a seed, and hints.
     tuned : bool
         The law's constants were chosen on it; others are only reported.
     fabric : str
@@ -88,8 +90,8 @@ def _figures(result: Result) -> dict[str, float]:
 
 
 def _incast(sizes: tuple[int, ...], start_gbps: float = _START_GBPS, **options: Any) -> Measure:
-    def one(name: str, seed: int) -> dict[str, float]:
-        scenario = replace(incast(sizes=sizes), min_gbps=_MIN_GBPS, **options)
+    def one(name: str, seed: int, hints: Hints) -> dict[str, float]:
+        scenario = replace(incast(sizes=sizes), min_gbps=_MIN_GBPS, hints=hints, **options)
         started = replace(law(name), start_gbps=start_gbps)
         return _figures(run(scenario, started, seed=seed, record=Record(probe_us=0)))
 
@@ -97,10 +99,10 @@ def _incast(sizes: tuple[int, ...], start_gbps: float = _START_GBPS, **options: 
 
 
 def _rival(case: str) -> Measure:
-    def one(name: str, seed: int) -> dict[str, float]:
+    def one(name: str, seed: int, hints: Hints) -> dict[str, float]:
         return {
             key: value
-            for key, value in asdict(RIVAL_CASES[case](law(name), seed)).items()
+            for key, value in asdict(RIVAL_CASES[case](law(name), seed, hints)).items()
             if value is not None
         }
 
@@ -120,37 +122,43 @@ def _long(
     return {"part": wire, "rtt_p99_us": float(np.percentile(told, 99)), "jain": jain(got)}
 
 
-def _long_scenario(name: str, network: Topology, flows: tuple[Flow, ...]) -> Scenario:
+def _long_scenario(name: str, network: Topology, flows: tuple[Flow, ...], hints: Hints) -> Scenario:
     """Starts are spread over 5 us, for a lock depends on them."""
     return Scenario(
-        name, network, flows, horizon_us=_LONG_US, min_gbps=_MIN_GBPS, jitter_ns=_SPREAD_NS
+        name,
+        network,
+        flows,
+        horizon_us=_LONG_US,
+        min_gbps=_MIN_GBPS,
+        jitter_ns=_SPREAD_NS,
+        hints=hints,
     )
 
 
-def _two(name: str, seed: int) -> dict[str, float]:
+def _two(name: str, seed: int, hints: Hints) -> dict[str, float]:
     """Two flows that start at 7:3, in the fifth millisecond."""
     size = int(LINE_GBPS * _LONG_US / 8e-3)
-    scenario = _long_scenario("two", star(3), (Flow(1, 0, size), Flow(2, 0, size)))
+    scenario = _long_scenario("two", star(3), (Flow(1, 0, size), Flow(2, 0, size)), hints)
     laws = [replace(law(name), start_gbps=part * LINE_GBPS) for part in (0.7, 0.3)]
     found = _long(scenario, Mixed(laws=laws, of=[0, 1]), seed, _LONG_US * 0.8)
     return {"jain": found["jain"], "utilisation": float(found["part"].sum())}
 
 
-def _jitter(name: str, seed: int) -> dict[str, float]:
+def _jitter(name: str, seed: int, hints: Hints) -> dict[str, float]:
     """One of two flows hears each acknowledgement up to 20 us late."""
     size = int(LINE_GBPS * _LONG_US / 8e-3)
     late = Flow(1, 0, size, rtt_jitter_ps=_JITTER_PS, rtt_jitter_of="all")
-    scenario = _long_scenario("jitter", star(3), (late, Flow(2, 0, size)))
+    scenario = _long_scenario("jitter", star(3), (late, Flow(2, 0, size)), hints)
     found = _long(scenario, replace(law(name), start_gbps=_START_GBPS), seed)
     part = found["part"]
     return {"share": float(part[0]) * 2, "utilisation": float(part.sum())}
 
 
-def _parking_lot(name: str, seed: int) -> dict[str, float]:
+def _parking_lot(name: str, seed: int, hints: Hints) -> dict[str, float]:
     """One flow over all bottlenecks, and one flow of its own over each."""
     size = int(LINE_GBPS * _LONG_US / 8e-3)
     flows = (Flow(HOPS + 1, HOPS + 2, size), *(Flow(k, k + 1, size) for k in range(HOPS)))
-    scenario = _long_scenario("parking lot", parking_lot(HOPS), flows)
+    scenario = _long_scenario("parking lot", parking_lot(HOPS), flows, hints)
     found = _long(scenario, replace(law(name), start_gbps=_START_GBPS), seed)
     part = found["part"]
     return {
@@ -161,9 +169,9 @@ def _parking_lot(name: str, seed: int) -> dict[str, float]:
 
 
 def _fabric(workload: str, **features: Any) -> Measure:
-    def one(name: str, seed: int) -> dict[str, Any]:
+    def one(name: str, seed: int, hints: Hints) -> dict[str, Any]:
         job = Job("fat320", f"{workload}:0.3+{_INCAST}", "", name, seed, _FABRIC_MS, _STOP_MS)
-        flows = execute(replace(job, features=Features(**features))).flows
+        flows = execute(replace(job, features=Features(**features)), hints=hints).flows
         return {key: np.asarray(flows[key]).tolist() for key in _KEPT}
 
     return one

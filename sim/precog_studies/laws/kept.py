@@ -1,7 +1,7 @@
 """Runs that are kept by a key of what is run and of the code that runs it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 
 from precog_fleet.runner import Task
 from precog_net.laws import law, law_sources
-from precog_sim.network import Programmed
+from precog_sim.network import Hints, Programmed
 from precog_studies.kept import kept, run_key
 from precog_studies.laws.cases import CASES
 
@@ -33,16 +33,18 @@ _CODE = (
 
 @dataclass(frozen=True)
 class Run:
-    """A case under a law with a seed."""
+    """A case under a law with a seed; receivers give `hints`."""
 
     case: str
     law: str
     seed: int
+    hints: Hints = field(default_factory=Hints)
 
     @property
     def key(self) -> str:
         """Name of what it leaves."""
-        return run_key(_CODE, f"{self.case} {self.law} {self.seed}".encode() + _own(self.law))
+        what = f"{self.case} {self.law} {self.seed} {self.hints}"
+        return run_key(_CODE, what.encode() + _own(self.law))
 
 
 @cache
@@ -56,7 +58,7 @@ def _own(name: str) -> bytes:
 
 
 def _measured(run: Run) -> dict[str, Any]:
-    return dict(CASES[run.case].measure(run.law, run.seed))
+    return dict(CASES[run.case].measure(run.law, run.seed, run.hints))
 
 
 def done(

@@ -15,6 +15,7 @@ from precog_sim.network import (
     INCASTS,
     CongestionControl,
     Flow,
+    Hints,
     Mixed,
     Record,
     Result,
@@ -80,6 +81,10 @@ class Figures:
     utilisation: float
 
 
+#: A run of a law with a seed, and what its receivers say.
+_Measure = Callable[[CongestionControl, int, Hints], Figures]
+
+
 def incast_sizes(senders: int) -> tuple[int, ...]:
     """Bytes of three long flows and of short ones from all other senders."""
     return _ELEPHANTS + (_MOUSE,) * (senders - len(_ELEPHANTS))
@@ -90,9 +95,9 @@ def _rtts(result: Result, first: float) -> tuple[float, float, float]:
     return float(told.mean()), float(np.percentile(told, 99)), float(told.max())
 
 
-def _incast(sizes: tuple[int, ...]) -> Callable[[CongestionControl, int], Figures]:
-    def one(cc: CongestionControl, seed: int) -> Figures:
-        scenario = replace(incast(sizes=sizes), min_gbps=_MIN_GBPS)
+def _incast(sizes: tuple[int, ...]) -> _Measure:
+    def one(cc: CongestionControl, seed: int, hints: Hints) -> Figures:
+        scenario = replace(incast(sizes=sizes), min_gbps=_MIN_GBPS, hints=hints)
         result = run(scenario, replace(cc, start_gbps=10.0), seed=seed, record=Record(probe_us=0))
         end_us = float(np.max(result.start_us + result.fct_us))
         packets = -(-result.size // scenario.payload)
@@ -108,13 +113,15 @@ def _incast(sizes: tuple[int, ...]) -> Callable[[CongestionControl, int], Figure
     return one
 
 
-def _long(starts: tuple[float, ...], from_us: float) -> Callable[[CongestionControl, int], Figures]:
-    def one(cc: CongestionControl, seed: int) -> Figures:
+def _long(starts: tuple[float, ...], from_us: float) -> _Measure:
+    def one(cc: CongestionControl, seed: int, hints: Hints) -> Figures:
         n = len(starts)
         share = LINE_GBPS / min(n, 2) * _LONG_US / 8e-3  # none ends
         flows = tuple(Flow(k + 1, 0, int(share)) for k in range(n))
         network = star(n + 1)
-        scenario = Scenario("long", network, flows, horizon_us=_LONG_US, min_gbps=_MIN_GBPS)
+        scenario = Scenario(
+            "long", network, flows, horizon_us=_LONG_US, min_gbps=_MIN_GBPS, hints=hints
+        )
         different = sorted(set(starts))
         laws = [replace(cc, start_gbps=gbps) for gbps in different]
         of = [different.index(gbps) for gbps in starts]
@@ -134,7 +141,7 @@ def _long(starts: tuple[float, ...], from_us: float) -> Callable[[CongestionCont
 
 
 #: Cases by name.
-CASES: dict[str, Callable[[CongestionControl, int], Figures]] = {
+CASES: dict[str, _Measure] = {
     "thesis": _incast(INCASTS["thesis"][0]),
     "n20": _incast(incast_sizes(20)),
     "n60": _incast(incast_sizes(60)),
@@ -146,4 +153,4 @@ CASES: dict[str, Callable[[CongestionControl, int], Figures]] = {
 
 def measure(name: str, case: str, seed: int) -> Figures:
     """Run the law `name` in a case."""
-    return CASES[case](law(name), seed)
+    return CASES[case](law(name), seed, Hints())
