@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections import defaultdict
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -10,23 +11,30 @@ import pytest
 
 from precog_models.forecast.starts import (
     BINS,
+    INPUTS,
     LEVEL,
     LEVEL_ONE,
     STEPS,
     Start,
     StartForecaster,
+    quantile,
     window,
 )
 from precog_models.image import Image
+from precog_models.quantize import dequantize
+from precog_models.train.gru import Gru
+from precog_models.train.queue import QueueRecipe, probabilities
 from precog_models.tree_image import TreeImage
 from precog_net.workloads import Traffic
 from precog_sim.network import Result
-from precog_spec.contract import Fmt
+from precog_spec.contract import PROBABILITY, Fmt
 from precog_studies.prediction.arms import ARMS, FORECASTS
 from precog_studies.prediction.cases import closed_loop
 from precog_studies.prediction.services import ANSWER, MESSAGE, services
+from precog_studies.prediction.starts import learn
+from precog_studies.prediction.starts.gru import UNITS, levels_of, read_weights, write_weights
 from precog_studies.prediction.starts.hosts import main, shares
-from precog_studies.prediction.starts.predictors import MODELS, predictors
+from precog_studies.prediction.starts.predictors import MODELS, Predictor, predictors
 from precog_studies.prediction.starts.windows import known, windows
 
 _US = 1_000_000
@@ -169,6 +177,56 @@ def test_services_are_of_their_seed() -> None:
     assert services(2, 64, 1.0)[0].size.tolist() != answers.size.tolist()
     assert answers.size.min() >= 40_000
     assert answers.size.max() <= 120_000
+
+
+def test_the_grus_levels_are_those_of_its_network(seed: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(Fmt.X.min // 4, Fmt.X.max // 4, (200, STEPS, 8))
+    network = Gru(inputs=INPUTS, outputs=BINS, steps=STEPS, seed=seed, units=UNITS)
+    weights = {
+        name: 4.0 * parameter[0].detach().double().numpy()
+        for name, parameter in network.named_parameters()
+    }
+    network.load_state_dict({name: 4.0 * value for name, value in network.state_dict().items()})
+    write_weights(weights, tmp_path / "gru")
+    p = np.rint(probabilities(network, x, inputs=INPUTS) * PROBABILITY.one).astype(np.int64)
+    levels = levels_of(read_weights(tmp_path / "gru"), x)
+    assert levels.tolist() == quantile(p, 0.5).tolist()
+    assert len(set(levels.tolist())) > 2
+
+
+def test_the_gru_is_as_large_as_the_lstm() -> None:
+    weights = Image.load(MODELS / "lstm.safetensors").weights
+    lstm = sum(one.size for one in vars(dequantize(weights)).values() if hasattr(one, "size"))
+    gru = sum(one.size for one in read_weights(MODELS / "gru.safetensors").values())
+    assert (lstm, gru) == (1480, 1448)
+
+
+def test_a_gru_is_learnt_and_kept(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Flows hear what those before had heard: persistence is right."""
+    rng = np.random.default_rng(seed)
+    x = np.zeros((400, STEPS, 8), dtype=np.int64)
+    y = rng.integers(0, 3, 400)
+    x[:, -1, LEVEL] = y * LEVEL_ONE
+    asked: list[Predictor | None] = []
+
+    def collected(predictor: Predictor | None) -> tuple[np.ndarray, np.ndarray]:
+        asked.append(predictor)
+        return x, y
+
+    monkeypatch.setattr(learn, "collected", collected)
+    monkeypatch.setattr(learn, "_RECIPE", QueueRecipe(updates=200, batch=64, rate=2e-2))
+    monkeypatch.setattr(learn, "MODELS", tmp_path)
+    assert learn.main(["gru"]) == 0
+    kept = read_weights(tmp_path / "gru.safetensors")
+    assert (levels_of(kept, x) == y).mean() > 0.95
+    first, second = asked
+    assert first is None
+    assert second is not None
+    assert (second(x) == y).mean() > 0.95  # its own first guesses
+    assert "gru of 800 starts: loss" in capsys.readouterr().out
 
 
 def test_a_predictor_in_the_loop_moves_no_more() -> None:

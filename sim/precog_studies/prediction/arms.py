@@ -42,6 +42,7 @@ FORECASTS = {
     "ar": "auto-regression",
     "tree": "decision tree",
     "lstm": "LSTM",
+    "gru": "GRU in real numbers",
 }
 
 EARLIER = 16  #: runs that hosts have had before, in an arm of theirs

@@ -1,10 +1,13 @@
 """Trains the predictors: on runs of services that no arm of the study sees, first without guesses,
-then with the LSTM's own.
+then with the LSTM's own, for the GRU with the GRU's own.
 
-``python -m precog_studies.prediction.starts.learn`` replaces the models.
+``python -m precog_studies.prediction.starts.learn`` replaces LSTM and tree, ``learn gru`` the GRU.
 """
 
+import argparse
 import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +17,14 @@ from precog_models.image import Image
 from precog_models.predict.tree_model import TreeModel
 from precog_models.quantize import quantize
 from precog_models.train.distill import distill
+from precog_models.train.gru import Gru
 from precog_models.train.queue import QueueRecipe, fit
 from precog_models.train.stacked import Stack
 from precog_models.tree_image import TreeImage
 from precog_studies.prediction.arms import ARMS
 from precog_studies.prediction.cases import closed_loop
 from precog_studies.prediction.guesses import LEAST
+from precog_studies.prediction.starts.gru import UNITS, Weights, levels_of, write_weights
 from precog_studies.prediction.starts.predictors import (
     MODELS,
     Predictor,
@@ -61,25 +66,51 @@ def trained(x: _Ints, y: _Ints) -> tuple[Image, TreeImage]:
     return lstm, TreeImage(TreeModel(tree, outputs=BINS), {"data": card["data"]})
 
 
-def main() -> int:
+def trained_gru(x: _Ints, y: _Ints) -> Weights:
+    """The GRU, by the LSTM's recipe."""
+    network = Gru(inputs=INPUTS, outputs=BINS, steps=STEPS, seed=1, units=UNITS)
+    loss = fit(network, x, y, [np.arange(len(x))], _RECIPE, inputs=INPUTS, seed=1)
+    print(f"gru of {len(x)} starts: loss {loss:.4f}")
+    return {
+        name: parameter[0].detach().double().numpy()
+        for name, parameter in network.named_parameters()
+    }
+
+
+def _learn_gru() -> None:
+    x, y = collected(None)
+    first = trained_gru(x, y)
+    again = collected(partial(levels_of, first))
+    both = np.concatenate([x, again[0]]), np.concatenate([y, again[1]])
+    second = trained_gru(*both)
+    print(_errors({"gru": partial(levels_of, second)}, *again))
+    write_weights(second, MODELS / "gru.safetensors")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="?", choices=["gru"], help="by default LSTM and tree")
+    if parser.parse_args(arguments).what:
+        _learn_gru()
+        return 0
     x, y = collected(None)
     lstm, tree = trained(x, y)
-    print(_offline(lstm, tree, x, y))
+    print(_errors(read(lstm, tree), x, y))
     again = collected(read(lstm, tree)["lstm"])
     x, y = np.concatenate([x, again[0]]), np.concatenate([y, again[1]])
     lstm, tree = trained(x, y)
-    print(_offline(lstm, tree, *again))
+    print(_errors(read(lstm, tree), *again))
     MODELS.mkdir(exist_ok=True)
     lstm.save(MODELS / "lstm.safetensors")
     tree.save(MODELS / "tree.safetensors")
     return 0
 
 
-def _offline(lstm: Image, tree: TreeImage, x: _Ints, y: _Ints) -> str:
+def _errors(sources: Mapping[str, Predictor], x: _Ints, y: _Ints) -> str:
     """Mean absolute errors in levels."""
     parts = []
-    for name, one in read(lstm, tree).items():
+    for name, one in sources.items():
         error = one(x) - y
         parts.append(
             f"{name} {np.abs(error).mean():.3f}, too high {np.maximum(error, 0).mean():.3f}, exact "

@@ -1,7 +1,7 @@
 """The predictors: a level for each window."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ from precog_models.forecast.starts import BINS, INPUTS, LEVEL, LEVEL_ONE, StartF
 from precog_models.image import Image
 from precog_models.tree_image import TreeImage
 from precog_spec.contract import Fmt
+from precog_studies.prediction.starts.gru import levels_of, read_weights
 
 __all__ = ["MODELS", "Predictor", "linear_columns", "of_image", "predictors", "read"]
 
@@ -38,7 +39,7 @@ def of_image(image: Image | TreeImage) -> Predictor:
 
 
 def read(lstm: Image, tree: TreeImage) -> Mapping[str, Predictor]:
-    """Predictors by name."""
+    """Predictors by name, of what cards run."""
     weights = np.array(lstm.card["ar"])
 
     def linear(x: _Ints) -> _Ints:
@@ -62,6 +63,9 @@ def predictors() -> Mapping[str, Predictor]:
     ModelImageError, OSError
         A model cannot be read.
     """
-    return read(
-        Image.load(MODELS / "lstm.safetensors"), TreeImage.load(MODELS / "tree.safetensors")
+    lstm, tree = (
+        Image.load(MODELS / "lstm.safetensors"),
+        TreeImage.load(MODELS / "tree.safetensors"),
     )
+    gru = read_weights(MODELS / "gru.safetensors")
+    return {**read(lstm, tree), "gru": partial(levels_of, gru)}
