@@ -187,6 +187,36 @@ def test_a_study_is_recorded_and_paged(tmp_path: Path) -> None:
         main(["--seeds", "1", "--out", str(tmp_path)])
 
 
+def test_a_later_arm_joins_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record, page = tmp_path / "prediction.json", tmp_path / "page.md"
+    asked = ["--case", "n5", "--seeds", "2", "--jobs", "1", "--out", str(tmp_path)]
+    into = ["--into", str(record), "--page", str(page)]
+    assert main([*asked, "--arm", "oracle"]) == 0
+    first = json.loads(record.read_text())
+    assert main([*asked, "--arm", "echo", *into]) == 0
+    said = json.loads(record.read_text())
+    assert list(said["cases"]["n5"]["arms"]) == [OFF, "echo", "oracle"]
+    assert said["cases"]["n5"]["arms"]["oracle"] == first["cases"]["n5"]["arms"]["oracle"]
+    (more,) = said["more"]
+    assert (more["arms"], more["commit"]) == (["echo"], first["commit"])
+    assert f"Arms of `{more['command']}` from commit {more['commit']}: `echo`." in page.read_text()
+    kept = record.read_bytes()
+    first["cases"]["n5"]["arms"][OFF]["unfinished"] += 1
+    other = tmp_path / "other.json"
+    for arguments, message in (
+        ([*asked, "--arm", "echo", *into], "arm must be one that the record lacks"),
+        ([*asked, "--seeds", "3", "--arm", "bulk", *into], "seeds must be the record's 2, not 3"),
+        ([*asked, "--case", "n20", "--arm", "echo", *into], "one of the record's n5, not 'n20'"),
+        ([*asked, "--arm", "echo", "--into", str(other)], "arm off of n5 must have the figures"),
+        ([*asked, "--into", str(tmp_path / "none")], "into must be a record of this study, not"),
+    ):
+        other.write_text(json.dumps(first))
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert message in capsys.readouterr().err
+    assert record.read_bytes() == kept
+
+
 def test_an_arm_of_any_scenario() -> None:
     scenario = incast("hundredth", senders=5, sizes=[100_000] * 5)
     assert with_arm(scenario, OFF) == scenario

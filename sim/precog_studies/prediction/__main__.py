@@ -1,14 +1,17 @@
 """``precog study prediction``: what it is worth to know a receiver's load.
 
 Every arm has the seeds of the one without prediction. Writes ``prediction.json``, and a page with
-``--page``. Runs are kept in ``runs``, so a study that was cut off goes on where it was.
+``--page``; ``--into`` adds arms to a record. Runs are kept in ``runs``, so a study that was cut off
+goes on where it was.
 """
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from precog_fleet.runner import Task
@@ -18,6 +21,7 @@ from precog_sim.targets import new_file, new_folder
 from precog_studies.kept import kept, run_key
 from precog_studies.prediction.arms import ARMS, FALSE, FORECASTS, HOSTS, OFF, WITHOUT_MODEL
 from precog_studies.prediction.cases import CASES, known_levels
+from precog_studies.prediction.joined import joined
 from precog_studies.prediction.judged import JUDGED, judged, ratios, room
 from precog_studies.prediction.page import page
 from precog_studies.prediction.runs import measure
@@ -115,10 +119,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--out", type=new_folder, default="build/prediction")
     parser.add_argument("--page", type=new_file, help="where the page goes; by default nowhere")
+    parser.add_argument(
+        "--into", type=Path, help="a record of the same seeds, which gets the arms that it lacks"
+    )
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)
     if asked.seeds < 2:
         parser.error(f"seeds must be at least 2, not {asked.seeds}: a ratio has an interval")
+    try:
+        before = json.loads(asked.into.read_bytes()) if asked.into else None
+    except (OSError, ValueError) as error:
+        parser.error(f"into must be a record of this study, not {asked.into}: {error}")
     runs: list[_Run] = [
         (case, arm, seed)
         for case in asked.case or CASES
@@ -128,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tasks = {_key(run): Task(_key(run), measure, run) for run in runs}
     with progress_bar("Prediction") as report:
         done = kept(tasks, asked.out / "runs", workers=asked.jobs, report=report)
-    said = {
+    said: dict[str, Any] = {
         "command": " ".join(["precog study prediction", *given]),
         "commit": commit_name("sim", "models"),
         "seeds": asked.seeds,
@@ -143,7 +154,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for case in asked.case or CASES
         },
     }
-    record = asked.out / "prediction.json"
+    record = asked.into or asked.out / "prediction.json"
+    if before is not None:
+        try:
+            said = joined(before, said)
+        except ValueError as error:
+            parser.error(str(error))
     write_record(record, said)
     return finish(record, asked.page, lambda: page(said, record.as_posix()))
 

@@ -13,7 +13,7 @@ __all__ = ["against", "modelled", "page", "rooms"]
 _TOP = """# Predictions of a receiver's load, in the closed loop
 
 Made by `{command}` from commit {commit}; do not edit. For machines: `{record}`.
-
+{more}
 What can a sender be told that its own RTTs do not show? How many flows share the receiver's link.
 The receiver counts the flows that have announced more than {least} KB until all of them have come,
 and says the number's binary logarithm, rounded up, on each ACK: the level, 4 bits. The law
@@ -46,10 +46,11 @@ _DEFINED = """
 * `bulk_alone`: such messages start at 25 Gb/s; all run lockstep, and no receiver says N.
 * `prior`: the level of a flow's class, the median in three runs of other seeds. It needs a class
   that the sender knows: a service, a collective.
-* `persistence`, `ar`, `tree`, `lstm`: a NIC's own forecast from its last 8 starts to the
+* `persistence`, `ar`, `tree`, `lstm`, `gru`: a NIC's own forecast from its last 8 starts to the
   destination: times, sizes, and the levels that these flows were told. The LSTM and the tree are
-  integers, as the engine runs them. All were trained on `services` of other seeds. Their runs are
-  repeated with the forecasts until no forecast changes: then each NIC predicts in the loop.
+  integers, as the engine runs them; the GRU is as large as the LSTM, in real numbers. All were
+  trained on `services` of other seeds. Their runs are repeated with the forecasts until no forecast
+  changes: then each NIC predicts in the loop.
 * `oracle`: the flows that will share the link 10 µs after the start, by a fluid model of all
   arrivals.
 * Lies are of all receivers; of `liars`, of four of 64. Guesses replace the prior.
@@ -80,6 +81,7 @@ def page(said: Mapping[str, Any], record: str) -> str:
         record=record,
         least=30,
         draws=DRAWS,
+        more="".join(map(_more, said.get("more", ()))),
         **{k: said[k] for k in ("command", "commit", "seeds")},
     )
     arms = {**ARMS, **FALSE}
@@ -90,6 +92,15 @@ def page(said: Mapping[str, Any], record: str) -> str:
     for case in cases.values():
         lines += _table(case)
     return "\n".join(lines)
+
+
+def _more(run: Mapping[str, Any]) -> str:
+    """A later run, whose arms the record has, too."""
+    arms = ", ".join(f"`{arm}`" for arm in run["arms"])
+    return (
+        f"\nArms of `{run['command']}` from commit {run['commit']}: {arms}. All other arms of that "
+        "run have the same\nfigures as in the record.\n"
+    )
 
 
 def _defined(used: Collection[str]) -> list[str]:
