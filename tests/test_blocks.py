@@ -19,7 +19,7 @@ _FOLDERS = {
 }
 _DEVICES = (
     "width=64,grants=1,wire=256,profile=1,forecast=1,trace=1,receiver=1,senders=1",
-    "law_cores=1",
+    "law_cores=1,trials=1",
 )
 #: Parts of the emulated device that are not blocks.
 _HELPERS = {"__init__.py", "ageing.py", "carried.py", "device.py", "opening.py", "register_file.py"}

@@ -114,6 +114,9 @@ class Core(wiring.Component):
         With `config.trace`: what the decision at `o_decision` was made of.
     ran : Out(RAN)
         With `config.trace` and `config.law_cores`: what the law engine did for it.
+    trials : In(TRIALS), found_* : Out(FOUND), trial_clear : In(1), trial_clearing : Out(1)
+        With `config.trials`: what the trials share, and what each of `TRIAL_KINDS` has found.
+        `trial_clear` is a strobe: both forget all; `trial_clearing`: one of them has not yet.
     parameters : In(PARAMETERS)
         To be changed between samples: one in flight may see the old and the new ones.
     activity : Out(ACTIVITY)
@@ -185,6 +188,16 @@ class Core(wiring.Component):
             wiring.connect(m, rate.o, parts.laws.stage.i)
             wiring.connect(m, parts.raws.o, parts.laws.stage.i_raw)
             decisions(parts, rate.o_model.as_value() if self._config.trace else Const(0))
+        if self._config.trials:
+            assert parts.laws is not None
+            psched = parts.laws.psched
+            m.d.comb += [
+                *(unit.trials.eq(self.trials) for unit in (rate, psched)),
+                *(unit.trial_clear.eq(self.trial_clear) for unit in (rate, psched)),
+                self.trial_clearing.eq(rate.trial_clearing | psched.trial_clearing),
+                self.found_rtt.eq(rate.found),
+                self.found_scores.eq(psched.found),
+            ]
         if self._config.activity:
             self._activity(parts, decided)
         return m

@@ -34,6 +34,7 @@ from precog_hw.adapters import law as law_adapter
 from precog_hw.adapters import mac as mac_adapter
 from precog_hw.adapters import reset as reset_adapter
 from precog_hw.adapters import trace as trace_adapter
+from precog_hw.adapters import trials as trials_adapter
 from precog_hw.compose import host, pacing, packets, queues
 from precog_hw.compose.parts import Parts
 from precog_hw.compose.ports import COMMAND_LOG, nic_map, nic_ports
@@ -213,6 +214,8 @@ class PrecogNic(wiring.Component):
             causes["trace"] = trace_adapter.attach(m, bank, tables, sources)
         host.parameters(parts, self.regmap)
         host.models(parts)
+        if config.trials:
+            trials_adapter.attach(m, bank, core)
         if config.ecc:
             ecc_adapter.attach(m, bank, tables, core, config)
             causes["ecc"] = core.ecc_events.uncorrectable

@@ -52,6 +52,7 @@ NEEDS = (
     ("macs", "width", "their frames are its packets"),
     ("tree", "forecast", "trees are its queue models"),
     ("forecast", "laws", "its scores are for PSCHED"),
+    ("trials", "laws", "scores are one of the kinds of advice that are tried"),
 )
 #: (option, the one that must be off with it, why).
 EXCLUDES = (
@@ -59,6 +60,8 @@ EXCLUDES = (
     ("activity", "trace", "the trace's clock always runs"),
     ("activity", "micro", "the processor's clock always runs"),
     ("activity", "law_cores", "the law engine's clock always runs"),
+    ("activity", "trials", "the trials' clock always runs"),
+    ("trials", "micro", "the processor's program knows no rounds"),
 )
 #: Parts that a packet path may lack; without packets they stay on.
 PACKET_PARTS = ("destinations", "cnps", "icrc")
@@ -117,6 +120,8 @@ class NicConfig:
         power of two in 128..32768; 0: none wait.
     ecc : bool
         SECDED and scrubbing of weights, and of the law engine's programs (`precog_hw.predict.ecc`).
+    trials : bool
+        Trials of advice (`precog_hw.rate.trials`): whether following it lowers delay x time.
     macs : int
         Gigabit ports whose events are counted (`precog_hw.mac`), 0..2.
     ipv6 : bool
@@ -166,6 +171,7 @@ class NicConfig:
     senders: bool = False
     wire: int = 0
     ecc: bool = True
+    trials: bool = False
     macs: int = 0
     ipv6: bool = True
     destinations: bool = True
@@ -248,7 +254,11 @@ class NicConfig:
     @property
     def parameter_blocks(self) -> tuple[str, ...]:
         """Register blocks whose RW fields are parameters that all queue pairs share."""
-        return ("MEASURE", "PID", *(("PSCHED",) if self.laws else ()))
+        return (
+            *("MEASURE", "PID"),
+            *(("PSCHED",) if self.laws else ()),
+            *(("TRIALS",) if self.trials else ()),
+        )
 
 
 _DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(NicConfig)}

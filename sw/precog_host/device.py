@@ -31,6 +31,7 @@ from .driver.receiver import ReceiverDriver
 from .driver.reset import ResetDriver
 from .driver.senders import SendersDriver
 from .driver.trace import TraceDriver
+from .driver.trials import TrialsDriver
 from .driver.watchdog import WatchdogDriver
 from .driver.wire import WireDriver
 from .opening import open_transport
@@ -96,6 +97,8 @@ class Device:
         self.ecc = EccDriver(self.registers) if self.sizes.ecc else None
         #: Laws that are programs, as above.
         self.law = LawDriver(self.registers) if self.sizes.law_cores else None
+        #: Trials of advice, as above.
+        self.trials = TrialsDriver(self.registers) if self.sizes.trials else None
         #: Sets of model weights and the slots that stand for them.
         self.model = ModelDriver(self.registers, self.forecast)
         #: Parameters that all queue pairs share.

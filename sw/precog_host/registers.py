@@ -4,6 +4,7 @@ from precog_spec.config import NicConfig
 from precog_spec.registers.identity import MAGIC, Identity
 from precog_spec.registers.model import HEADER_WORDS, VENDOR, Block, Field, Register
 from precog_spec.registers.precog import build_map
+from precog_spec.registers.trials import TRIALS_ID
 
 from .snapshots import Snapshots
 from .transport import BusError, DeviceError, Transport
@@ -78,6 +79,7 @@ class Registers:
             receiver=bool(self.fields("ID", "RECEIVES")["receiver"]),
             wire=self.fields("ID", "CELLS")["wire"],
             law_cores=self.fields("ID", "LAW_ENGINE")["law_cores"],
+            trials=TRIALS_ID in self._bases,
             ecc=bool(self.fields("ID", "GUARDS")["ecc"]),
             macs=packets["macs"],
             ipv6=bool(packets["ipv6"]),

@@ -14,6 +14,7 @@ from precog_models.psched_presets import PSCHED_PRESETS
 from precog_models.rate.unit import QP_CONFIG
 from precog_spec.contract import DECISION_FIELDS, PROGRAM_ALGORITHM, Flag
 from precog_spec.law_fields import EventKind
+from precog_spec.trial_fields import TRIAL_PARAMETERS
 
 PRESET = {
     "sigma": 13107,
@@ -33,6 +34,7 @@ PRESET = {
     "rttch_margin": 200 << 8,
     "mtu": 1000,
     **{f"psched_{k}": v for k, v in PSCHED_PRESETS["precog"].parameters(1000).items()},
+    **dict.fromkeys((name for name, _ in TRIAL_PARAMETERS), 0),
 }
 RUNS = {
     "enable": 1,

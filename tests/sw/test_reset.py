@@ -116,10 +116,10 @@ def test_a_reset_that_there_is_not_is_refused(emulated: Device) -> None:
 
 
 def test_parts_have_their_places_on_every_device() -> None:
-    large = NicConfig(width=64, profile=True, trace=True, receiver=True)
+    large = NicConfig(width=64, profile=True, trace=True, receiver=True, trials=True)
     assert resets_of(NicConfig()) == PARTS
     assert resets_of(large) == tuple(name for name, _, _ in RESET_BLOCKS)
-    with Device.open("emu:width=64,profile=1,trace=1,receiver=1") as device:
+    with Device.open("emu:width=64,profile=1,trace=1,receiver=1,trials=1") as device:
         for register in ("COMMAND", "STATE"):
             fields = {f.name: f.lsb for f in device.registers.register("RESET", register).fields}
             assert fields == {name: bit for bit, (name, _, _) in enumerate(RESET_BLOCKS)}

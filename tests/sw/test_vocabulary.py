@@ -9,6 +9,7 @@ from tests.command_line import Run, plug_in
 from tests.sw.support import keep_emulator
 
 from precog_host import application
+from precog_spec.trial_fields import TRIAL_KINDS
 
 #: Verbs of commands on a device's state, as iproute2 has them.
 _STATE = {"show", "set", "add", "del", "clear"}
@@ -20,7 +21,7 @@ _ACTS = {
 }
 _FULL = (
     "qps=8,sets=4,width=64,grants=1,wire=256,profile=1,forecast=1,receiver=1,senders=1,trace=1,"
-    "macs=2"
+    "trials=1,macs=2"
 )
 
 
@@ -87,7 +88,8 @@ def test_show_changes_nothing(monkeypatch: pytest.MonkeyPatch, run: Run) -> None
         json.loads(out)
         assert "COMMAND.snapshot" not in written, f"{path} must read a counter of its snapshot"
     # A stale error of a window is cleared before its next command.
-    assert written == {"SELECT", "PLACE", "ERROR", "COMMAND.fetch"}
+    fetched = {"COMMAND.fetch", *(f"COMMAND.fetch_{kind}" for kind in TRIAL_KINDS)}
+    assert written == {"SELECT", "PLACE", "ERROR", *fetched}
 
 
 def test_a_queue_pair_is_added_changed_and_taken_away(

@@ -22,10 +22,11 @@ _MOST = 127  # samples and events that a core may hold, but for those of program
 def parameters(parts: Parts, regmap: RegisterMap) -> None:
     """Every parameter of the core is a field of the map."""
     for block in parts.config.parameter_blocks:
+        shared = parts.core.trials if block == "TRIALS" else parts.core.parameters
         for register in regmap.block(block).registers:
             for field in register.fields:
                 value = getattr(parts.bank, port(block, register.name, field.name))
-                parts.m.d.comb += parts.core.parameters[field.name].eq(value)
+                parts.m.d.comb += shared[field.name].eq(value)
 
 
 def models(parts: Parts) -> None:

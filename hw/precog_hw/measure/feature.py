@@ -121,6 +121,8 @@ class Feature(wiring.Component):
                 o.payload.qp.eq(i.payload.qp),
                 o.payload.rtt.eq(i.payload.rtt),
             ]
+            if self._config.trials:
+                m.d.sync += o.payload.t.eq(i.payload.t)
         with m.If(self.o_lead.ready):
             m.d.sync += self.o_lead.valid.eq(0)
         with m.If(step[self.latency - self._lead - 2]):

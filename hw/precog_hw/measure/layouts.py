@@ -85,4 +85,5 @@ def feature_layout(config: NicConfig) -> data.StructLayout:
             "k": signed(Fmt.X.width),  # K_t of (3)
             "base": unsigned(Fmt.RTT.width),  # base RTT in ticks, this sample included
         }
+        | ({"t": unsigned(Fmt.TIME.width)} if config.trials else {})
     )

@@ -34,6 +34,7 @@ def rate_sample_layout(config: NicConfig) -> data.StructLayout:
             "srtt": unsigned(Fmt.SRTT.width),  # passed on into the decision
             "base": unsigned(Fmt.RTT.width),  # ticks
         }
+        | ({"t": unsigned(Fmt.TIME.width)} if config.trials else {})  # for the trial
     )
 
 

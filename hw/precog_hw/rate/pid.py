@@ -98,6 +98,10 @@ class Pid(wiring.Component):
     parameters : In(PARAMETERS)
     hold : In(1)
         Follow no advice.
+    withhold : In(1)
+        With `config.trials`: a trial follows no advice.
+    advised : Out(1)
+        As above, of the decision at `o`: there was advice for it, whether it was followed or not.
     clear : In(1)
         Forget all about queue pair `clear_qp`; only while `idle` and no job is offered.
     clear_qp : In(qp_bits)
@@ -127,6 +131,7 @@ class Pid(wiring.Component):
                 "clear_qp": In(config.qp_bits),
                 "idle": Out(1, init=1),
             }
+            | ({"withhold": In(1), "advised": Out(1)} if config.trials else {})
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -194,11 +199,16 @@ class Pid(wiring.Component):
         wants = job.config.algorithm == Algorithm.PREDPID
         below, above = Signal(), Signal()
         doubted = ~advice.trusted & self.parameters.skill_monitor
+        follows = wants & advice.valid & ~doubted & ~self.hold
+        if self._config.trials:
+            follows &= ~self.withhold
+            with m.If(at.go):
+                m.d.sync += self.advised.eq(wants & advice.valid & ~self.hold)
         with m.If(at.go):
             m.d.sync += [
                 below.eq(advice.rtt_pred < job.low),
                 above.eq(advice.rtt_pred > job.high),
-                flags[Flag.PREDICTED].eq(wants & advice.valid & ~doubted & ~self.hold),
+                flags[Flag.PREDICTED].eq(follows),
                 flags[Flag.NO_MODEL].eq(wants & ~advice.valid & ~advice.late),
                 flags[Flag.LATE].eq(advice.late),
                 flags[Flag.UNSKILLED].eq(wants & advice.valid & doubted),

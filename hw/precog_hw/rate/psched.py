@@ -12,6 +12,7 @@ from precog_hw.csr.layouts import DECISION, PARAMETERS, QP_CONFIG_LAYOUT
 from precog_hw.csr.qp import config_layout
 from precog_hw.dsp import Multiplier
 from precog_hw.rate.law_layouts import ABOUT, clamped
+from precog_hw.rate.trials import AdviceTrial, connect_host, trial_ports
 from precog_hw.rows import plain_memory
 from precog_spec.config import NicConfig
 from precog_spec.contract import SKILL_SHIFT, Algorithm, Flag, Fmt
@@ -113,7 +114,8 @@ class Psched(wiring.Component):
         └──────────────── of other queue pairs ────────────────────────────────────────────────► o
 
     Latency: none for queue pairs that do not ask, 20 cycles for others. Throughput: one of theirs
-    in 21 cycles. Cost: 1 multiplier, qps x 345 bits of memory.
+    in 21 cycles. With `config.trials` both are a cycle longer, and where a round begins 40. Cost: 1
+    multiplier, qps x 345 bits of memory.
 
     Parameters
     ----------
@@ -136,6 +138,8 @@ class Psched(wiring.Component):
         To be held while a decision is in flight.
     score : Out(8)
         That moved the decision at `o`; NO_SCORE: none did.
+    others
+        `trial_ports(config)`.
     busy : Out(1)
         There is work.
     """
@@ -161,6 +165,7 @@ class Psched(wiring.Component):
                 "score": Out(SCORE_BITS),
                 "busy": Out(1),
             }
+            | trial_ports(config)
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -177,6 +182,7 @@ class Psched(wiring.Component):
         m.submodules.multiplier = product = Multiplier(_OPERAND, _OPERAND, dsp=self._config.dsp)
         m.d.comb += [product.a.eq(at.multiplicand), product.b.eq(at.multiplier)]
         at.product = product.p
+        trial = self._trial(m, at) if self._config.trials else None
         for read in (row_read, config_read):
             m.d.comb += read.addr.eq(Mux(self.command.valid, command.qp, decision.qp))
         m.d.comb += [
@@ -234,21 +240,37 @@ class Psched(wiring.Component):
                     config_write.en.eq(command.apply),
                 ]
                 m.next = "IDLE"
-            self._hear(m, at)
+            self._hear(m, at, trial)
             self._band(m, at)
             self._judge(m, at)
-            self._weigh(m, at)
+            self._weigh(m, at, trial)
             self._step(m, at)
             self._cut(m, at)
             with m.State("OFFER"):
                 m.d.comb += [offers.eq(1), row_write.en.eq(self.o.ready)]
+                if trial is not None:
+                    m.d.comb += trial.i_outcome.valid.eq(self.o.ready)
                 with m.If(self.o.ready):
                     m.next = "IDLE"
         waits = self.command.valid | self.i.valid
         m.d.comb += [idle.eq(fsm.ongoing("IDLE")), self.busy.eq(~idle | waits)]
         return m
 
-    def _hear(self, m: Module, at: _Registers) -> None:
+    def _trial(self, m: Module, at: _Registers) -> AdviceTrial:
+        """A trial: it hears of a decision in AGE, when it has long been idle, and of its rate in
+        OFFER."""
+        m.submodules.trial = trial = AdviceTrial(self._config, "scores")
+        m.d.comb += [
+            trial.i.payload.qp.eq(self.i.payload.qp),
+            trial.i.payload.t.eq(self.about.t),
+            trial.i.payload.delay.eq(at.delay),
+            trial.i_outcome.payload.counts.eq(self.about.sample & at.new.scored & ~at.held),
+            trial.i_outcome.payload.rate.eq(at.new.output),
+        ]
+        connect_host(m, self, trial)
+        return trial
+
+    def _hear(self, m: Module, at: _Registers, trial: AdviceTrial | None) -> None:
         """SCORE and AGE: the row takes the rate and the score; the age of the score is found."""
         old, new = at.old, at.new
         decision, about, par = self.i.payload, self.about, self.parameters
@@ -280,6 +302,8 @@ class Psched(wiring.Component):
                     m.d.sync += new.score_t.eq(about.t)
             m.next = "AGE"
         with m.State("AGE"):
+            if trial is not None:
+                m.d.comb += trial.i.valid.eq(1)
             past = ~at.age[-1]  # else the score is of later than now
             m.d.sync += [
                 at.expired.eq(
@@ -353,7 +377,7 @@ class Psched(wiring.Component):
             m.d.sync += at.floor.eq(new.base >> at.halvings)
             m.next = "SPREAD"
 
-    def _weigh(self, m: Module, at: _Registers) -> None:
+    def _weigh(self, m: Module, at: _Registers, trial: AdviceTrial | None) -> None:
         """SPREAD to TRUST: scores move nothing unless their error is below the outcomes' spread."""
         new, par = at.new, self.parameters
         with m.State("SPREAD"):
@@ -379,7 +403,13 @@ class Psched(wiring.Component):
             skilled = (new.judged >= JUDGED_MIN) & ((at.product << 5) <= at.spread)
             with m.If(par.psched_skill & ~skilled):
                 m.d.sync += at.moves.eq(0)
-            m.next = "STEP"
+            m.next = "STEP" if trial is None else "TRIAL"
+        if trial is not None:
+            with m.State("TRIAL"):
+                m.d.comb += trial.o.ready.eq(1)
+                with m.If(trial.o.valid):
+                    m.d.sync += at.moves.eq(at.moves & ~trial.o.payload)
+                    m.next = "STEP"
 
     def _step(self, m: Module, at: _Registers) -> None:
         """STEP to FACTOR: the factor for the rate, by how far the score is off the threshold."""

@@ -11,6 +11,7 @@ from precog_spec.contract import (
     HeadKind,
 )
 from precog_spec.law_fields import NO_SCORE
+from precog_spec.trial_fields import TRIAL_KINDS, TRIAL_STATE
 
 from ..predict.cps import identity_knots
 from ..predict.forecast import FORECAST_SCORES
@@ -46,8 +47,10 @@ from .layout import (
     Q_PSCHED_ON,
     Q_SCORES,
     Q_WIN,
+    QP_TABLE,
     QPS,
     RTT_KIND,
+    RTT_TRIAL,
     SETS,
     SLA,
     TREES,
@@ -204,6 +207,16 @@ class GoldenNic(NicModels):
         psched_reset(q[Q_PSCHED:Q_PROFILES], int(q[Q_INIT_RATE]))
         if self.engine is not None:
             self.engine.reset(qp)
+
+    def trial(self, kind: str) -> dict[str, int]:
+        """`TRIAL_STATE` of one of `TRIAL_KINDS` by name."""
+        at = RTT_TRIAL + TRIAL_KINDS.index(kind) * len(TRIAL_STATE)
+        state = self.block[at : at + len(TRIAL_STATE)]
+        return dict(zip(TRIAL_STATE, state.tolist(), strict=True))
+
+    def reset_trials(self) -> None:
+        """Forget what both trials have counted, and their verdicts."""
+        self.block[RTT_TRIAL:QP_TABLE] = 0
 
     def restart_predictor(self) -> None:
         """Forget the inputs of both models of every queue pair."""

@@ -6,10 +6,12 @@ from precog_spec.law_fields import (
     ACK_FIELDS,
     PSCHED_CONFIG,
 )
+from precog_spec.trial_fields import TRIAL_KINDS
 
 from ..jit import njit
 from ..rate.engine.unit import engine_above, engine_event, engine_size
-from ..rate.psched import psched_keep, psched_output
+from ..rate.psched import PSCHED_STATE, psched_keep, psched_output
+from ..rate.trials import trial_arm, trial_count
 from ..rate.unit import QP_CONFIG
 from .layout import (
     ADVICE_HOLD,
@@ -23,8 +25,11 @@ from .layout import (
     Q_PROFILES,
     Q_PSCHED,
     Q_PSCHED_ON,
+    QP_TABLE,
     QPS,
+    SCORE_TRIAL,
     SLA,
+    TRIALS,
     Ints,
 )
 
@@ -68,6 +73,8 @@ EVENT_WORDS, ACK_SIZE = len(PROGRAM_WORDS), len(ACK_FIELDS)
 _ENGINE_BASE = engine_size(0)
 _ENGINE_ROW = engine_size(1) - _ENGINE_BASE
 
+_SCORES = TRIAL_KINDS.index("scores")
+_SCORED = PSCHED_STATE.index("scored")
 _PSCHED_CONFIG_AT = tuple(QP_CONFIG.index(name) for name in PSCHED_CONFIG)
 
 
@@ -125,7 +132,8 @@ def schedule(
     decision : ndarray of int64, shape (8,)
         The law's, with a rate of -1 if the law has not decided. Rate, window and flags change.
     """
-    state, rate, window = q[Q_PSCHED:Q_PROFILES], decision[1], decision[2]
+    state, qp = q[Q_PSCHED:Q_PROFILES], decision[0]
+    rate, window = decision[1], decision[2]
     if not q[Q_PSCHED_ON]:
         psched_keep(state, rate, window)
         return
@@ -133,9 +141,13 @@ def schedule(
     for n, at in enumerate(_PSCHED_CONFIG_AT):
         sla[n] = q[at]
     held = advice_held(block)
+    trial, parameters = block[SCORE_TRIAL:QP_TABLE], block[TRIALS:SLA]
+    withheld = trial_arm(trial, parameters, _SCORES, qp, t)
     rate, window, flags = psched_output(
-        state, sla, block[PSCHED:SLA], t, rate, srtt, delay, window, held, above
+        state, sla, block[PSCHED:TRIALS], t, rate, srtt, delay, window, held, above, withheld
     )
+    if srtt >= 0 and state[_SCORED] and not held:
+        trial_count(trial, parameters, _SCORES, t, withheld, delay, rate)
     decision[1], decision[2] = rate, window
     decision[7] |= flags
     if held:

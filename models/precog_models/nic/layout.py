@@ -26,6 +26,7 @@ from precog_spec.law_fields import (
     PSCHED_CONFIG,
     PSCHED_PARAMETERS,
 )
+from precog_spec.trial_fields import TRIAL_KINDS, TRIAL_PARAMETERS, TRIAL_STATE
 
 from ..jit import njit
 from ..measure.base_rtt import BASE_STATE
@@ -36,11 +37,12 @@ from ..rate.psched import PSCHED_STATE
 from ..rate.unit import QP_CONFIG, RATE_PARAMETERS, RATE_STATE
 
 #: Parameters shared by all queue pairs, in the block's order. `sigma` has SIGMA's format,
-#: `base_window` is in ticks; `rate.unit` and `law_fields` have the others.
+#: `base_window` is in ticks; `rate.unit`, `law_fields` and `trial_fields` have the others.
 PARAMETERS = (
     *("sigma", "base_window"),
     *RATE_PARAMETERS,
     *(name for name, _ in PSCHED_PARAMETERS),
+    *(name for name, _ in TRIAL_PARAMETERS),
 )
 
 #: `decide` and `happen` return it for a sample or an event that makes no decision.
@@ -56,13 +58,16 @@ BASE_WINDOW = HEAD_WORDS + PARAMETERS.index("base_window")
 RATE_AT = HEAD_WORDS + PARAMETERS.index(RATE_PARAMETERS[0])
 ADVICE_HOLD = HEAD_WORDS + PARAMETERS.index("advice_hold")
 PSCHED = RATE_AT + len(RATE_PARAMETERS)
+TRIALS = PSCHED + len(PSCHED_PARAMETERS)
 MTU = HEAD_WORDS + PARAMETERS.index("mtu")
 SLA = HEAD_WORDS + len(PARAMETERS)  # scratch
 INPUTS = SLA + len(PSCHED_CONFIG)  # the LSTM's inputs and outputs
 OUTPUTS = INPUTS + MAX_STEPS * MAX_INPUTS
 KNOTS = OUTPUTS + MAX_OUTPUTS  # calibration tables, by `HeadKind`
 FORECASTING = KNOTS + len(HeadKind) * CALIBRATION_KNOTS
-QP_TABLE = FORECASTING + len(FORECAST_PARAMETERS)
+RTT_TRIAL = FORECASTING + len(FORECAST_PARAMETERS)  # what trials keep
+SCORE_TRIAL = RTT_TRIAL + len(TRIAL_STATE)
+QP_TABLE = RTT_TRIAL + len(TRIAL_KINDS) * len(TRIAL_STATE)
 KNOTS_RTT, KNOTS_QUEUE = (KNOTS + kind * CALIBRATION_KNOTS for kind in HeadKind)
 
 # One queue pair; from `Q_FEATURE` on it is state, which a reset zeroes.

@@ -4,13 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from precog_spec.contract import CALIBRATION_KNOTS, MAX_STEPS, Flag
+from precog_spec.contract import CALIBRATION_KNOTS, MAX_STEPS, Algorithm, Flag
+from precog_spec.trial_fields import TRIAL_KINDS
 
 from ..jit import njit
 from ..measure.base_rtt import base_step
 from ..measure.feature import feature_step
 from ..predict.forecast import rtt_told
 from ..predict.rtt_head import rtt_pred
+from ..rate.trials import trial_arm, trial_count
 from ..rate.unit import rate_step
 from .events import SAMPLE_KIND
 from .inference import model_at, run_lstm
@@ -36,6 +38,7 @@ from .layout import (
     LOGGED,
     OUTPUTS,
     PSCHED,
+    Q_ALGORITHM,
     Q_BASE,
     Q_ENABLE,
     Q_FEATURE,
@@ -51,14 +54,20 @@ from .layout import (
     QPS,
     RATE_AT,
     RTT_KIND,
+    RTT_TRIAL,
+    SCORE_TRIAL,
     SET_SIZE,
     SIGMA,
+    SLA,
+    TRIALS,
     Ints,
 )
 
 __all__ = ["Decision", "decide", "decide_many"]
 
 _UNSKILLED = 1 << Flag.UNSKILLED
+_PREDPID = int(Algorithm.PREDPID)
+_RTT = TRIAL_KINDS.index("rtt")
 
 
 class Decision(NamedTuple):
@@ -117,6 +126,9 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
         run_lstm(block, history.reshape(MAX_STEPS, 1), block[at : at + SET_SIZE])
         prediction = rtt_pred(srtt, block[OUTPUTS])
 
+    held = advice_held(block)
+    trial, parameters = block[RTT_TRIAL:SCORE_TRIAL], block[TRIALS:SLA]
+    withheld = trial_arm(trial, parameters, _RTT, qp, t)
     rate, window, target, flags = rate_step(
         q[Q_RATE:Q_HISTORY],
         q[:Q_FORECAST_CONFIG],
@@ -126,8 +138,11 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
         predicted,
         prediction,
         late,
-        advice_held(block),
+        held,
+        withheld,
     )
+    if predicted and not held and q[Q_ALGORITHM] == _PREDPID:
+        trial_count(trial, parameters, _RTT, t, withheld, rtt - base, rate)
     if block[FORECAST]:
         rtt_told(
             q[Q_FORECAST_CONFIG:Q_FEATURE],

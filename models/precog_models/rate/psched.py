@@ -186,6 +186,7 @@ def psched_output(
     window: int,
     held: bool,
     above: bool = False,
+    withheld: bool = False,
 ) -> tuple[int, int, int]:
     """The output, with what has been decided last.
 
@@ -211,6 +212,8 @@ def psched_output(
         Advice is held.
     above : bool
         The event's RTT is above the law engine's threshold: the output must not rise.
+    withheld : bool
+        A trial holds the score.
 
     Returns
     -------
@@ -246,7 +249,7 @@ def psched_output(
 
     wanted, flags = state[_BASE], 0
     trusted = parameters[_SKILL] == 0 or score_skilled(skill)
-    if state[_SCORED] and trusted and not held:
+    if state[_SCORED] and trusted and not held and not withheld:
         flags = SCORED
         if state[_CONGESTED]:
             flags |= CONGESTED

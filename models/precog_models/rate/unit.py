@@ -139,6 +139,7 @@ def _advised(
     rtt_pred: int,
     late: bool,
     held: bool,
+    withheld: bool,
     trusted: bool,
 ) -> tuple[int, int]:
     """What the law controls, in SRTT's format: the sample, or its prediction; and the flags."""
@@ -153,7 +154,7 @@ def _advised(
             flags |= 0 if late else _NO_MODEL
         elif not trusted:
             flags |= _UNSKILLED
-        elif not held:
+        elif not held and not withheld:
             flags |= _PREDICTED
             low, high = advice_limits(
                 rtt, parameters[_ADVICE_LIMIT], parameters[_ADVICE_CLAMP] != 0
@@ -175,6 +176,7 @@ def rate_step(
     rtt_pred: int,
     late: bool,
     held: bool,
+    withheld: bool = False,
 ) -> tuple[int, int, int, int]:
     """Decide.
 
@@ -196,6 +198,8 @@ def rate_step(
         There would have been a prediction, but not in time; not with `pred_valid`.
     held : bool
         Advice is held.
+    withheld : bool
+        A trial holds it.
 
     Returns
     -------
@@ -228,7 +232,9 @@ def rate_step(
 
     trusted = skill_step(state[_SKILL_AT:], rtt, pred_valid, rtt_pred)
     trusted = trusted or parameters[_SKILL_MONITOR] == 0
-    value, advice = _advised(algorithm, parameters, rtt, pred_valid, rtt_pred, late, held, trusted)
+    value, advice = _advised(
+        algorithm, parameters, rtt, pred_valid, rtt_pred, late, held, withheld, trusted
+    )
     flags |= advice
 
     moves = algorithm in (_PID, _PREDPID)

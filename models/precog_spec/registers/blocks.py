@@ -75,6 +75,7 @@ reset||RESET|||reset.py|reset|device reset
 watchdog||WATCHDOG|csr/watchdog.py|||watchdog|cc watchdog
 counters||COUNTERS|csr/counters.py||counters.py||cc counter
 pid||PID|rate/pid.py|rate/pid.py|||cc param
+trials|trials|TRIALS TRIAL_SUMS|rate/trials.py|rate/trials.py|trials.py|trials|cc trials
 psched|laws|PSCHED|rate/psched.py|rate/psched.py|||cc sla
 measure||MEASURE|measure/feature.py|measure/feature.py|||cc param
 model||MODEL|predict/model_store.py|predict/lstm.py|model.py|model|model

@@ -25,6 +25,7 @@ from precog_spec.registers.receiver import receiver_block
 from precog_spec.registers.reset import reset_block
 from precog_spec.registers.senders import senders_block
 from precog_spec.registers.trace import trace_block
+from precog_spec.registers.trials import sums_block, trials_block
 from precog_spec.registers.watchdog import watchdog_block
 from precog_spec.registers.wire import wire_block
 
@@ -50,6 +51,7 @@ def build_map(sizes: NicConfig, identity: Identity) -> RegisterMap:
             model_block(sizes.sets),
             pid_block(identity.tick_ps),
             *((psched_block(identity.tick_ps),) if sizes.laws else ()),
+            *((trials_block(identity.tick_ps), sums_block()) if sizes.trials else ()),
             watchdog_block(),
             qp_block(),
             *((pacer_block(wire=bool(sizes.wire)),) if sizes.grants else ()),

@@ -19,6 +19,7 @@ RESET_BLOCKS: tuple[tuple[str, str, str], ...] = (
     ("profiler", "profile", "PROFILER.COMMAND.clear on every QP; what is queued stays counted."),
     ("receiver", "receiver", "No QP has a band; priorities and quotas are as configured."),
     ("trace", "trace", "The FIFO is empty, and its next record is number 0."),
+    ("trials", "trials", "Both trials have counted nothing, and have no verdict."),
 )
 
 

@@ -47,12 +47,12 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _BLOCKS = ("nic", "cps-tx", "cps-rx", "packet", "pace-wire")
 _NIC_ONLY = (
     *("preset", "qps", "sets", "dsp", "grants", "profile"),
-    *("forecast", "tree", "receiver", "senders", "trace", "wire"),
+    *("forecast", "tree", "receiver", "senders", "trace", "trials", "wire"),
 )
 _PACKET_ONLY = ("slots",)
 _NOT_CORUNDUM = (
     *("block", "name", "slots"),
-    *("forecast", "tree", "receiver", "senders", "trace", "wire"),
+    *("forecast", "tree", "receiver", "senders", "trace", "trials", "wire"),
 )
 _WIDTH = 64  # of a part of the packet path
 _TARGETS = ("verilog", "corundum")
@@ -78,6 +78,7 @@ def export(
     receiver: options.Receiver = False,
     senders: options.Senders = False,
     trace: options.Trace = False,
+    trials: options.Trials = False,
     wire: options.Wire = 0,
     width: options.Width = None,
     slots: options.Slots = 1024,
@@ -120,6 +121,7 @@ def export(
             receiver=bool(receiver or nic.receiver),
             senders=bool(senders or nic.senders),
             trace=bool(trace or nic.trace),
+            trials=bool(trials or nic.trials),
             wire=wire,
         )
         text = gateware.nic_verilog(nic, name=name or "precog_nic", tick_ps=tick_ps)

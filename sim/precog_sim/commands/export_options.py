@@ -28,6 +28,7 @@ __all__ = [
     "TickPs",
     "Trace",
     "Tree",
+    "Trials",
     "Width",
     "Wire",
     "Wireshark",
@@ -78,6 +79,7 @@ Senders: TypeAlias = Annotated[
     bool, typer.Option("--senders", help="nic: with the count of senders; with a width.")
 ]
 Trace: TypeAlias = Annotated[bool, typer.Option("--trace", help="nic: with the trace FIFO.")]
+Trials: TypeAlias = Annotated[bool, typer.Option("--trials", help="nic: with trials of advice.")]
 Wire: TypeAlias = Annotated[
     int,
     typer.Option(help="nic: cells in which packets wait for grants; with --grants, a width."),

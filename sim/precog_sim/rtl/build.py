@@ -63,7 +63,7 @@ def nic_library(config: NicConfig, *, root: Path = BUILD_ROOT, quiet: bool = Fal
         A tool of the build is missing or failed.
     """
     label = f"NIC ({config.lanes} lanes, {config.qps} QPs)"
-    gated = not (config.micro or config.trace or config.law_cores)
+    gated = not (config.micro or config.trace or config.law_cores or config.trials)
     verilog = _exported(replace(config, activity=gated), root)
     bits = config.qp_bits if told_queues(config) else 0
     return verilog_library(

@@ -27,6 +27,7 @@ from precog_spec.config import PRESETS, NicConfig
 from precog_spec.contract import DECISION_FIELDS, Algorithm, Flag
 from precog_spec.law_fields import LAW_EVENT_FIELDS
 from precog_spec.registers.qp import QP_CONFIG
+from precog_spec.trial_fields import TRIAL_KINDS
 
 from .library import NicLibrary, RtlNic
 from .mixed import replayed
@@ -233,6 +234,11 @@ class Campaign:
         for what, rtl, golden in (
             ("counters", self.rtl.counters(), self.golden.counters()),
             ("model sets", self.rtl.model.sets(), self.golden.model.sets()),
+            *(
+                (f"trial of {kind}", self.rtl.trials.found(kind), self.golden.trials.found(kind))
+                for kind in TRIAL_KINDS
+                if self.rtl.trials is not None and self.golden.trials is not None
+            ),
             *(
                 (f"QP {qp}", self.rtl.qp(int(qp)).status(), self.golden.qp(int(qp)).status())
                 for qp in qps

@@ -17,6 +17,7 @@ from precog_spec.law_fields import (
     EventKind,
     ScoreCommand,
 )
+from precog_spec.trial_fields import TRIAL_PARAMETERS
 
 __all__ = [
     "FAMILIES",
@@ -128,8 +129,15 @@ def parameter_fields(rng: np.random.Generator, defaults: Mapping[str, int]) -> d
             for name, n in PSCHED_PARAMETERS
         },
     }
+    if "trial_seed" in defaults:
+        values |= {
+            name: int(rng.integers(1 << int(rng.integers(1, n + 1))))
+            for name, n in TRIAL_PARAMETERS
+        }
+        values["trial_least"] &= 15  # verdicts are to change often
     # Random scores have no skill: half of the time they must be followed all the same.
     wild = dict.fromkeys(defaults, rng.random() * 0.5) | {"psched_skill": 1.0}
+    wild |= {name: 1.0 for name in defaults if name.startswith("trial_")}
     return {
         name: values[name] if rng.random() < wild[name] else default
         for name, default in defaults.items()

@@ -16,7 +16,7 @@ from precog_host.output import (
     table,
 )
 
-from . import forecast, pacer, profiler, receiver, watchdog
+from . import forecast, pacer, profiler, receiver, trials, watchdog
 from .parts import LAW_PRESET_HELP, PSCHED_PRESET_HELP
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ for _name, _group in (
     ("profiler", profiler.all_pairs),
     ("forecast", forecast.all_pairs),
     ("receiver", receiver.all_pairs),
+    ("trials", trials.app),
 ):
     app.add_typer(_group, name=_name)
 

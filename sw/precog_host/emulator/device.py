@@ -49,6 +49,7 @@ from .receiver import EmulatedReceiver
 from .register_file import RegisterFile, ignored
 from .reset import EmulatedReset
 from .trace import EmulatedTrace
+from .trials import EmulatedTrials
 from .wire import EmulatedWire
 
 __all__ = ["Emulator"]
@@ -198,6 +199,8 @@ class Emulator:
         if self.packets is not None and self.forecasts is not None:
             card, counters = self.packets.card, self.forecasts.counters
             self.carried = EmulatedCarried(file, self.nic, card, counters)
+        if self.sizes.trials:
+            EmulatedTrials(file, self.nic)
         self.macs = EmulatedMac(file, self.sizes.macs) if self.sizes.macs else None
         EmulatedReset(file, self._resets())
 
@@ -480,6 +483,8 @@ class Emulator:
             parts["receiver"] = partial(self._reset_receiver, self.receiver)
         if self.trace is not None:
             parts["trace"] = self.trace.reset
+        if self.sizes.trials:
+            parts["trials"] = self.nic.reset_trials
         return parts
 
     def _reset_receiver(self, receiver: EmulatedReceiver) -> None:

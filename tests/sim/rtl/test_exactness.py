@@ -102,6 +102,7 @@ def test_samples_reach_the_ends_of_the_format(seed: int) -> None:
     [
         pytest.param(TINY, 20_000, id="tiny", marks=pytest.mark.xdist_group("tiny")),
         pytest.param(PRESETS["lanes64"], 10_000, id="lanes64"),
+        pytest.param(replace(TINY, trials=True), 10_000, id="trials"),
         pytest.param(replace(TINY, ecc=False, micro=True), 5_000, id="micro"),
     ],
 )

@@ -10,7 +10,9 @@ from precog_hw.predict.forecast import FORECAST, PROFILE, Forecaster
 from precog_hw.predict.unit import Predictor
 from precog_hw.rate.engine.engine import LawEngine, host_ports
 from precog_hw.rate.law_layouts import LAW_ACK, LAW_EVENT, MADE_OF, RAN
+from precog_hw.rate.trials import FOUND, TRIALS
 from precog_spec.config import NicConfig
+from precog_spec.trial_fields import TRIAL_KINDS
 
 __all__ = ["core_ports", "forecast_names"]
 
@@ -57,6 +59,9 @@ def core_ports(
             "event": Out(LAW_EVENT),
         }
         ports |= _passed(forecaster, forecast_names(config), prefix="forecast_")
+    if config.trials:
+        found = {f"found_{kind}": Out(FOUND) for kind in TRIAL_KINDS}
+        ports |= {"trials": In(TRIALS), "trial_clear": In(1), "trial_clearing": Out(1), **found}
     if config.trace:
         ports |= {"made_of": Out(MADE_OF), **({"ran": Out(RAN)} if engine is not None else {})}
     return ports

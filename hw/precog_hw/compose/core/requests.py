@@ -103,6 +103,8 @@ def features(parts: Parts) -> None:
     m.d.comb += [
         measured.payload[name].eq(feature.o.payload[name]) for name in ("qp", "rtt", "srtt", "base")
     ]
+    if parts.config.trials:
+        m.d.comb += measured.payload.t.eq(feature.o.payload.t)
 
 
 def advice(parts: Parts) -> None:
