@@ -3,20 +3,21 @@
 The gateware of `precog_models.packet.senders`.
 """
 
-from amaranth.hdl import Assert, Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Assert, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import RowUpdate
 from precog_hw.stream.delay import DelayLine
 from precog_spec.contract import Fmt
-from precog_spec.frames.cps import EPOCH_LEAST, LEVEL_MAX
+from precog_spec.frames.cps import LEVEL_MAX
 from precog_spec.frames.opcodes import ANNOUNCED, ANNOUNCES, UNTOLD, WHOLE
+
+from .epochs import epochs
 
 __all__ = ["LEVEL", "Senders", "level_of"]
 
 LEVEL = unsigned(LEVEL_MAX.bit_length())
-_EPOCH_BITS = 4  # of an epoch's number; time does not run faster
 _LENGTH_BITS = 32
 
 _ROW = data.StructLayout(
@@ -161,45 +162,9 @@ class Senders(wiring.Component):
         large = Signal()
         m.d.sync += [late.eq(waits.o), large.eq(waits.o.length >= self.least)]
         taken = visits & ~self.heard & ~self.i_reset.valid
-        begins, far = self._epochs(m, taken, visits, visited)
+        begins, far = epochs(m, self.now, self.epoch, taken, visits, visited, self._slots)
         self._counts(m, rows, late, large, begins, far)
         return m
-
-    def _epochs(
-        self, m: Module, taken: Value, visits: Signal, visited: Signal
-    ) -> tuple[Signal, Signal]:
-        """An epoch begins; it is more than one behind the last, or has another length."""
-        number = Signal(_EPOCH_BITS)
-        seen = Signal(_EPOCH_BITS)
-        passed = Signal(_EPOCH_BITS)
-        length = Signal(4)
-        owes = Signal()
-        many = Signal()
-        drains = Signal(RowUpdate.CYCLES)
-        begins = Signal()
-        far = Signal()
-        step = Signal()
-        m.d.comb += [
-            passed.eq(number - seen),
-            step.eq(passed != 0),
-            begins.eq(owes & ~visits & ~drains.any()),
-            far.eq(many),
-        ]
-        m.d.sync += [
-            # Not two shifts: Verilator adds their distances up in the four bits of the second.
-            number.eq((self.now[EPOCH_LEAST:] >> self.epoch)[:_EPOCH_BITS]),
-            seen.eq(number),
-            length.eq(self.epoch),
-            owes.eq(step | (length != self.epoch) | (owes & ~begins)),
-            many.eq((passed > 1) | (length != self.epoch) | (owes & ~begins & (step | many))),
-            drains.eq(Cat(taken, drains)),
-        ]
-        with m.If(begins):
-            m.d.sync += visits.eq(1)
-        with m.Elif(taken & (visited == self._slots - 1)):
-            m.d.sync += visits.eq(0)
-        m.d.sync += visited.eq(visited + taken)
-        return begins, far
 
     def _counts(
         self, m: Module, rows: RowUpdate, late: data.View, large: Value, begins: Value, far: Value

@@ -25,6 +25,7 @@ from .peek import Opened
 __all__ = ["MUTANTS", "PROOFS"]
 
 _SOURCE = "precog_hw.packet.senders"
+_EPOCHS = "precog_hw.packet.epochs"
 _TOLD = "precog_hw.packet.senders_told"
 SLOTS = 4
 _COUNT_BITS = 17
@@ -236,9 +237,9 @@ MUTANTS = (
     ),
     Mutant(
         "senders.count",
-        _SOURCE,
-        "begins.eq(owes & ~visits & ~drains.any())",
-        "begins.eq(owes & ~visits)",
+        _EPOCHS,
+        "free = owes & ~visits & ~drains.any()",
+        "free = owes & ~visits",
         "an epoch begins before the last visit has come to its row",
         step=True,
     ),
