@@ -51,7 +51,7 @@ def _commands() -> str:
 def _registers() -> str:
     """Of a device that has every block of registers."""
     queues = "grants=1,profile=1,forecast=1,wire=4096"
-    uri = f"emu:width=64,{queues},trace=1,receiver=1,senders=1,law_cores=1,trials=1,macs=1"
+    uri = f"emu:width=64,{queues},trace=1,receiver=1,senders=1,port=1,law_cores=1,trials=1,macs=1"
     with Device.open(uri) as device:
         page = GENERATORS["md"](build_map(device.sizes, device.identity))
     title, _, rest = page.partition("\n")

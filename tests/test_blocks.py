@@ -18,7 +18,7 @@ _FOLDERS = {
     "emulator": _ROOT / "sw/precog_host/emulator",
 }
 _DEVICES = (
-    "width=64,grants=1,wire=256,profile=1,forecast=1,trace=1,receiver=1,senders=1",
+    "width=64,grants=1,wire=256,profile=1,forecast=1,trace=1,receiver=1,senders=1,port=1",
     "law_cores=1,trials=1",
 )
 #: Parts of the emulated device that are not blocks.

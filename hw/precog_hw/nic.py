@@ -18,6 +18,7 @@
     o_grant ◄──────────────────────┘ ▲
           bank ──────────────────────┴ window, counters (`precog_hw.adapters.pacer`)
     i_queue, or the log of grants or packets ─► profiler ─► samples of the queues
+    card ─► bytes that senders announce ────────────┘   (`precog_hw.adapters.port`)
           bank ─────────────────────────┴ window, counters (`precog_hw.adapters.profiler`)
     scores ─► receiver ─► commands to the laws, priorities of grants, o_quota
     decisions, programs, receiver, forecasts ─► [trace FIFO] ─► bank (`precog_hw.adapters.trace`)
@@ -266,6 +267,7 @@ class PrecogNic(wiring.Component):
             cnps=bool(config.cnps),
             icrc=bool(config.icrc),
             senders=bool(config.senders),
+            port=bool(config.port),
             acks=bool(config.law_cores),
         )
         return Card(options)

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 from precog_spec.contract import Fmt
 
-__all__ = ["CARRIED_EVENT", "CARRIED_STATE", "CarriedKind"]
+__all__ = ["CARRIED_EVENT", "CARRIED_STATE", "CarriedKind", "source_bits"]
 
 
 class CarriedKind(IntEnum):
@@ -24,12 +24,18 @@ CARRIED_STATE = (
     ("rtt_t", Fmt.TIME.width),
 )
 
+
+def source_bits(*, port: bool) -> int:
+    """Bits of a `contract.CarriedScore`; without `port` there is no `PORT`."""
+    return 2 + port
+
+
 CARRIED_EVENT = (
     ("kind", 2),
     ("qp", 16),
     ("t", Fmt.TIME.width),  # ticks
     ("score", 7),  # plus 1; 0: none
-    ("source", 2),  # `contract.CarriedScore`
+    ("source", 3),  # `contract.CarriedScore`
     ("queue_live", 1),  # the queue pair is enabled and names a model that is there
     ("rtt_live", 1),
 )

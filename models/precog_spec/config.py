@@ -53,6 +53,9 @@ NEEDS = (
     ("tree", "forecast", "trees are its queue models"),
     ("forecast", "laws", "its scores are for PSCHED"),
     ("trials", "laws", "scores are one of the kinds of advice that are tried"),
+    ("port", "width", "senders announce bytes in packets"),
+    ("port", "profile", "it measures the port's queue"),
+    ("port", "forecast", "its models forecast the port's queue"),
 )
 #: (option, the one that must be off with it, why).
 EXCLUDES = (
@@ -115,6 +118,9 @@ class NicConfig:
     senders : bool
         The count of queue pairs that send to this card, which its shims say, and what shims say of
         their senders' counts (`precog_hw.packet.senders`).
+    port : bool
+        The queue before the card's own port, of bytes that its senders have announced
+        (`precog_hw.packet.port`): one slot's queue model forecasts it.
     wire : int
         Cells of 128 bytes in which packets wait for their grants (`precog_hw.pace.wire_mode`), a
         power of two in 128..32768; 0: none wait.
@@ -169,6 +175,7 @@ class NicConfig:
     trace: bool = False
     receiver: bool = False
     senders: bool = False
+    port: bool = False
     wire: int = 0
     ecc: bool = True
     trials: bool = False

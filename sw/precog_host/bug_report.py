@@ -126,6 +126,8 @@ def _sections(device: Device) -> dict[str, Callable[[], Any]]:
             "senders_parameters": device.senders.parameters,
             "senders_counters": device.senders.counters,
         }
+    if device.port is not None:
+        sections |= {"announced": device.port.announced, "port": device.port.parameters}
     if tracing is not None:
         sections["trace"] = tracing.state
     faults = getattr(device.transport, "faults", None)

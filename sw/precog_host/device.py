@@ -24,6 +24,7 @@ from .driver.model import ModelDriver
 from .driver.pacer import PacerDriver
 from .driver.packet import PacketDriver
 from .driver.parameters import ParametersDriver
+from .driver.port import PortDriver
 from .driver.profiler import ProfilerDriver
 from .driver.qp import Qp
 from .driver.qp_window import QpWindow
@@ -89,6 +90,8 @@ class Device:
         self.receiver = ReceiverDriver(self.registers) if self.sizes.receiver else None
         #: The count of queue pairs that send to it, as above.
         self.senders = SendersDriver(self.registers) if self.sizes.senders else None
+        #: The queue before its own port, as above.
+        self.port = PortDriver(self.registers) if self.sizes.port else None
         #: The trace FIFO, as above.
         self.trace = TraceDriver(self.registers) if self.sizes.trace else None
         #: Packets that wait for grants, as above.

@@ -1,7 +1,7 @@
 """Registers by name: blocks found by walking the device's list, fields by the map's declaration."""
 
 from precog_spec.config import NicConfig
-from precog_spec.registers.identity import MAGIC, Identity
+from precog_spec.registers.identity import MAGIC, PORT_AT, Identity
 from precog_spec.registers.model import HEADER_WORDS, VENDOR, Block, Field, Register
 from precog_spec.registers.precog import build_map
 from precog_spec.registers.trials import TRIALS_ID
@@ -87,6 +87,7 @@ class Registers:
             cnps=not packets["no_cnps"],
             icrc=not packets["no_icrc"],
             senders=bool(packets["senders"]),
+            port=bool(self.read("ID", "PACKETS") >> PORT_AT & 1),
         )
 
     def _identity(self) -> Identity:

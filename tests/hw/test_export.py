@@ -276,7 +276,7 @@ def test_verilator_warns_of_names_and_cases_in_a_nic_with_everything(
 ) -> None:
     if volume == 1:
         pytest.skip("elaborating takes half a minute: with --volume")
-    parts = ("grants", "profile", "receiver", "senders", "forecast", "trace", "trials")
+    parts = ("grants", "profile", "receiver", "senders", "port", "forecast", "trace", "trials")
     config = dataclasses.replace(PRESETS["tiny"], width=64, wire=256, **dict.fromkeys(parts, True))
     text = nic_verilog(config)
     _lint(text, "precog_nic", tmp_path, "VARHIDDEN", "CASEOVERLAP", "UNSIGNED")

@@ -271,6 +271,16 @@ RUNS: dict[str, Run] = {
     "packet destination show": Run({"number": "5"}, {"number": "256"}, changes=False),
     "packet destination set": Run({"number": "5", "enable": "--no-enable"}, {"number": "256"}),
     "packet destination clear": Run({"number": "5"}, {"number": "256"}, changes=False),
+    "packet port show": Run({}, {}, changes=False),
+    "packet port set": Run(
+        {
+            "enable": "--enable",
+            "slot": "--slot 7",
+            "epoch_us": "--epoch-us 20",
+            "most": "--most 5000",
+        },
+        {"slot": "--slot 8", "epoch_us": "--epoch-us 0", "most": "--most 16777216"},
+    ),
     "packet senders show": Run({"slots": "1"}, {"slots": "1 99"}, changes=False),
     "packet senders set": Run(
         {

@@ -12,7 +12,7 @@ from precog_host.bug_report import collect, load
 from precog_host.device import Device
 from precog_host.transport import DeviceError
 
-_ALL = "emu:qps=8,sets=4,width=64,grants=1,profile=1,forecast=1,receiver=1,senders=1,trace=1"
+_ALL = "emu:qps=8,sets=4,width=64,grants=1,profile=1,forecast=1,receiver=1,senders=1,port=1,trace=1"
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> Ran:

@@ -20,8 +20,8 @@ from precog_models.image import pretrained
 from .support import random_samples
 
 _FULL = (
-    "qps=8,sets=4,width=64,grants=1,wire=256,profile=1,forecast=1,receiver=1,senders=1,trace=1,"
-    "macs=2"
+    "qps=8,sets=4,width=64,grants=1,wire=256,profile=1,forecast=1,receiver=1,senders=1,port=1,"
+    "trace=1,macs=2"
 )
 _BARE = "qps=4,sets=2,laws=0,ecc=0"
 #: What a command may write before it is refused: it reads rows of windows.

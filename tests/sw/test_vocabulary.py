@@ -20,8 +20,8 @@ _ACTS = {
     *("compile", "check", "trace", "follow", "list"),
 }
 _FULL = (
-    "qps=8,sets=4,width=64,grants=1,wire=256,profile=1,forecast=1,receiver=1,senders=1,trace=1,"
-    "trials=1,macs=2"
+    "qps=8,sets=4,width=64,grants=1,wire=256,profile=1,forecast=1,receiver=1,senders=1,port=1,"
+    "trace=1,trials=1,macs=2"
 )
 
 

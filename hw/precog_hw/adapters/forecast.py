@@ -141,3 +141,9 @@ def carry(
         card.predicted.valid.eq(carried.put_score != 0),
         card.predicted.value.eq(carried.put_score - 1),
     ]
+    if card.options.port:
+        slot = bank.port_slot_slot
+        m.d.comb += [
+            carried.port_named.eq(bank.port_control_enable & (slot < card.options.slots)),
+            carried.port_slot.eq(slot),
+        ]

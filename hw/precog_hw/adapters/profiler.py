@@ -8,7 +8,7 @@
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import stream, wiring
 
 from precog_hw.adapters.read_window import ReadWindow
 from precog_hw.csr.bank import RegisterBank, port
@@ -78,19 +78,20 @@ def attach(
     m.d.comb += counters.events.eq(Cat(events[name] for name, _ in PROFILER_EVENTS))
 
 
-def follow(m: Module, profiler: Profiler, log: Signal, valid: Value) -> None:
+def follow(m: Module, event: stream.Interface, log: Signal, valid: Value) -> None:
     """Events of the queues out of the pacer's log.
 
     Parameters
     ----------
     m : Module
-    profiler : Profiler
+    event : stream.Interface
+        To the profiler.
     log : Signal
         Of `log_layout`.
     valid : Value
         An event of the pacer took effect.
     """
-    did, event = log.commit, profiler.i
+    did = log.commit
     raises = config_of(did).raises
     arrives, resets = did.kind == EventKind.REQUEST, (did.kind == EventKind.CONFIG) & ~raises
     departs = (did.kind == EventKind.GRANT) & (did.row.state == State.SENDING)
@@ -112,7 +113,7 @@ def follow(m: Module, profiler: Profiler, log: Signal, valid: Value) -> None:
         ]
 
 
-def follow_packets(m: Module, profiler: Profiler, mode: WireMode, now: Value) -> None:
+def follow_packets(m: Module, event: stream.Interface, mode: WireMode, now: Value) -> None:
     """Events of the queues out of wire mode's log: packets that come in, and that leave.
 
     Both queues of a queue pair count as one; a connection's beginning takes no packet out. The
@@ -121,13 +122,14 @@ def follow_packets(m: Module, profiler: Profiler, mode: WireMode, now: Value) ->
     Parameters
     ----------
     m : Module
-    profiler : Profiler
-        It takes events when packets may come: it is ready before every queue pair is disabled.
+    event : stream.Interface
+        To the profiler. It takes events when packets may come: it is ready before every queue pair
+        is disabled.
     mode : WireMode
     now : Value
         Ticks.
     """
-    did, event = mode.log, profiler.i
+    did = mode.log
     arrives, departs = (mode.events[WIRE_EVENTS.index(name)] for name in ("stored", "sent"))
     qp, came, left = (Signal.like(v) for v in (event.payload.qp, did.event.bytes, did.row.bytes))
     m.d.sync += [qp.eq(did.event.qp), came.eq(did.event.bytes), left.eq(did.row.bytes)]

@@ -10,7 +10,7 @@ from precog_hw.measure.queue_layouts import queue_event_layout
 from precog_hw.pace.layouts import ack_layout, grant_layout, log_layout, request_layout
 from precog_hw.pace.wire_path import queues
 from precog_hw.packet.card_options import MIN_TICK_PS
-from precog_hw.predict.carried import CARRIED_COMMIT
+from precog_hw.predict.carried import carried_commit_layout
 from precog_hw.predict.forecast import FORECAST, PROFILE
 from precog_hw.rate.law_layouts import LAW_ACK, LAW_EVENT
 from precog_hw.rate.receiver_layouts import COMMIT, quota_layout
@@ -75,7 +75,8 @@ def _samples(config: NicConfig) -> dict[str, wiring.Member]:
 def _forecasts(config: NicConfig) -> dict[str, wiring.Member]:
     events = {} if config.width else {"law_event_stb": Out(1), "law_event": Out(LAW_EVENT)}
     profiles = {} if config.profile else {"i_profile": In(stream.Signature(PROFILE))}
-    log = {"carried_log_stb": Out(1), "carried_log": Out(CARRIED_COMMIT)} if config.width else {}
+    commit = carried_commit_layout(config)
+    log = {"carried_log_stb": Out(1), "carried_log": Out(commit)} if config.width else {}
     return {**profiles, "o_forecast": Out(stream.Signature(FORECAST)), **events, **log}
 
 

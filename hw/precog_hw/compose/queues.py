@@ -3,6 +3,7 @@
 from amaranth.lib import stream, wiring
 
 from precog_hw.adapters import forecast as forecast_adapter
+from precog_hw.adapters import port as port_adapter
 from precog_hw.adapters import profiler as profiler_adapter
 from precog_hw.measure.profiler_serial import profiler as make_profiler
 from precog_hw.predict.carried import CarriedScores
@@ -15,23 +16,26 @@ __all__ = ["forecasts", "profiles"]
 def profiles(parts: Parts) -> stream.Interface:
     """The queue profiler; gives its samples. No event waits but after reset."""
     m, nic, config, ready = parts.m, parts.nic, parts.config, parts.window.ready
-    profiler = make_profiler(config.qps, dsp=config.dsp, relaxed=config.relaxed)
+    profiler = make_profiler(config.qps, dsp=config.dsp, relaxed=config.relaxed, shared=config.port)
     m.submodules.profiler = profiler
     profiler_adapter.attach(m, parts.bank, parts.tables, profiler, slots=config.qps)
     m.d.comb += profiler.now.eq(parts.now)
+    event = profiler.i
+    if parts.card is not None and config.port:
+        event = port_adapter.attach(m, parts.bank, parts.card, profiler, slots=config.qps)
     if parts.wire is not None:
-        profiler_adapter.follow_packets(m, profiler, parts.wire, parts.now)
+        profiler_adapter.follow_packets(m, event, parts.wire, parts.now)
         m.d.comb += [
             nic.queue_log_stb.eq(profiler.commit_stb),
             nic.queue_log.eq(profiler.commit),
         ]
     elif config.grants:
-        profiler_adapter.follow(m, profiler, nic.pace_log, nic.pace_log_stb)
+        profiler_adapter.follow(m, event, nic.pace_log, nic.pace_log_stb)
     else:
         m.d.comb += [
-            profiler.i.payload.eq(nic.i_queue.payload),
-            profiler.i.valid.eq(nic.i_queue.valid & ready),
-            nic.i_queue.ready.eq(profiler.i.ready & ready),
+            event.payload.eq(nic.i_queue.payload),
+            event.valid.eq(nic.i_queue.valid & ready),
+            nic.i_queue.ready.eq(event.ready & ready),
         ]
     return profiler.o
 

@@ -56,6 +56,8 @@ class Profiler(wiring.Component):
         Power of two, 2 or more.
     dsp : str
         `NicConfig.dsp`.
+    shared : bool
+        With `idle`.
 
     Members
     -------
@@ -80,6 +82,8 @@ class Profiler(wiring.Component):
         Everything that happens, in the order in which it takes effect.
     sampled, merged : Out(1)
         Strobes: a sample was taken; it replaced one.
+    idle : Out(1)
+        With `shared`: no event waits. One that comes now keeps no later one from its place.
 
     Raises
     ------
@@ -95,10 +99,10 @@ class Profiler(wiring.Component):
     values: data.View
     commit: data.View
 
-    def __init__(self, qps: int, *, dsp: str = "generic") -> None:
+    def __init__(self, qps: int, *, dsp: str = "generic", shared: bool = False) -> None:
         if qps < 2 or qps & (qps - 1):
             raise ValueError(f"qps must be a power of two, 2 or more, not {qps!r}")
-        self._qps, self._dsp = qps, dsp
+        self._qps, self._dsp, self._shared = qps, dsp, shared
         super().__init__(
             {
                 "i": In(stream.Signature(queue_event_layout(qps))),
@@ -115,6 +119,7 @@ class Profiler(wiring.Component):
                 "commit": Out(queue_event_layout(qps)),
                 "sampled": Out(1),
                 "merged": Out(1),
+                **({"idle": Out(1)} if shared else {}),
             }
         )
 
@@ -144,6 +149,8 @@ class Profiler(wiring.Component):
         with m.If(wiped == self._qps - 1):
             m.d.sync += wiping.eq(0)
 
+        if self._shared:
+            m.d.comb += self.idle.eq(~wiping)
         event, stb, wipes = Signal.like(self.commit), Signal(), Signal()
         visited, visits, pause = Signal(range(self._qps)), Signal(), Signal(range(_VISIT_CYCLES))
         periodic = Signal()

@@ -98,6 +98,8 @@ class SerialProfiler(Profiler):
         # One that is worked on stays; its queue pair may have the next sample meanwhile.
         m.submodules.waiting = waiting = Queue(self.commit.qp.shape(), self._qps)
         self._enter(m, at, events)
+        if self._shared:
+            m.d.comb += self.idle.eq(~events.o.valid & ~at.wiping)
         says, fetched = Signal(), Signal(_WORD_BITS)
         wants, turn = self._normalise(m, at, waiting, fetched)
         self._sequence(m, at, events, wants, turn)
@@ -342,6 +344,8 @@ class SerialProfiler(Profiler):
         return wants, turn
 
 
-def profiler(qps: int, *, dsp: str = "generic", relaxed: bool = False) -> Profiler:
+def profiler(
+    qps: int, *, dsp: str = "generic", relaxed: bool = False, shared: bool = False
+) -> Profiler:
     """The profiler; `relaxed`: for a Gigabit port."""
-    return (SerialProfiler if relaxed else Profiler)(qps, dsp=dsp)
+    return (SerialProfiler if relaxed else Profiler)(qps, dsp=dsp, shared=shared)

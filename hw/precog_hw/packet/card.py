@@ -23,7 +23,7 @@ from precog_hw.measure.rtt_collector import RttCollector
 
 from .card_arrivals import attach_arrivals
 from .card_options import REFUSED
-from .card_parts import attach_destinations, attach_notification, attach_senders
+from .card_parts import attach_destinations, attach_notification, attach_port, attach_senders
 from .card_ports import CardPorts
 from .cps_rx import CpsReceive
 from .cps_slots import DESTINATIONS, CpsSlots
@@ -89,6 +89,7 @@ class Card(CardPorts):
             options.slots,
             DESTINATIONS,
             predicted=options.predicted,
+            port=options.port,
             relaxed=options.relaxed,
             enables=options.destinations,
             marks=options.cnps,
@@ -116,6 +117,8 @@ class Card(CardPorts):
             attach_destinations(m, self, trust, taken, collector, slots)
         if options.senders:
             resets += attach_senders(m, self, tx, trust, taken, collector)
+        if options.port:
+            resets.append(attach_port(m, self, trust, taken))
         self._reset(m, resets)
         m.d.comb += [
             self.table_stb.eq(lookup.read_stb),

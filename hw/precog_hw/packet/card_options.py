@@ -13,12 +13,14 @@ from precog_hw.stream.packet import packet_signature
 from precog_spec.contract import Fmt
 from precog_spec.frames.cps import NS_BITS
 from precog_spec.frames.headers import PSN_BITS
+from precog_spec.registers.port import PORT_BITS, most_bits
 
 from .cnp_limiter import remote_qp_layout
 from .cps_rx import received_layout
 from .cps_slots import DESTINATIONS, SCORE, slot_config_layout
 from .cps_tx import sent_layout
 from .layouts import CARD_CONFIG, LENGTH_BITS
+from .port import PORT_EVENT
 from .qp_lookup import cell_layout, table_access_layout
 from .rx_path import RxPath
 from .senders import LEVEL
@@ -52,6 +54,8 @@ class CardOptions:
         acknowledgements and marks in them; with the ICRC check.
     senders : bool
         With the counts of queue pairs that send to the card, and of its own flows.
+    port : bool
+        With the queue before the card's own port; scores may be of its forecasts.
     acks : bool
         `commit` has the facts of acknowledgements, `ACK_COMMIT`.
 
@@ -71,6 +75,7 @@ class CardOptions:
     cnps: bool = True
     icrc: bool = True
     senders: bool = False
+    port: bool = False
     acks: bool = False
 
     def __post_init__(self) -> None:
@@ -113,6 +118,13 @@ class CardOptions:
             "shown_stb": Out(1),
             "shown": Out(SHOWN),
         }
+        announced = {
+            "port_enable": In(1),
+            "port_epoch": In(4),
+            "port_most": In(most_bits(self.slots)),
+            "announced": Out(PORT_BITS),
+            "o_port": Out(stream.Signature(PORT_EVENT)),
+        }
         remotes = {"remote_stb": In(1), "remote": In(remote_qp_layout(self.slots))}
         return {
             "i_tx": In(packets),
@@ -126,7 +138,9 @@ class CardOptions:
             "i_table": In(stream.Signature(table_access_layout(self.slots))),
             "row_stb": In(1),
             "row_slot": In(range(self.slots)),
-            "row_config": In(slot_config_layout(DESTINATIONS, predicted=self.predicted)),
+            "row_config": In(
+                slot_config_layout(DESTINATIONS, predicted=self.predicted, port=self.port)
+            ),
             **(scores if self.predicted else {}),
             **(enables if self.destinations else {}),
             **(remotes if self.cnps else {}),
@@ -161,4 +175,5 @@ class CardOptions:
             "commit_stb": Out(1),
             "commit": Out(commit_layout(self.slots, senders=self.senders, acks=self.acks)),
             **(counted if self.senders else {}),
+            **(announced if self.port else {}),
         }

@@ -21,12 +21,13 @@ from .card_options import ANSWERED
 from .card_ports import CardPorts
 from .cps_slots import DESTINATIONS, CpsSlots, slot_config_layout
 from .notification import NotificationPoint
+from .port import PortQueue
 from .senders import Senders
 from .senders_told import SendersTold
 from .trust import Trust
 from .tx_path import TxPath
 
-__all__ = ["attach_destinations", "attach_notification", "attach_senders"]
+__all__ = ["attach_destinations", "attach_notification", "attach_port", "attach_senders"]
 
 _TOLD = ("heeded", "known_stb", "told_stb", "risen", "outnumbered", "told", "shown_stb", "shown")
 
@@ -121,6 +122,29 @@ def attach_senders(
         *(getattr(card, n).eq(getattr(told, n)) for n in _TOLD),
     ]
     return [senders.i_reset, own.i_reset, told.i_reset]
+
+
+def attach_port(m: Module, card: CardPorts, trust: Trust, taken: Signal) -> stream.Interface:
+    """Announced bytes and payloads become events of the port's queue.
+
+    Returns where resets go.
+    """
+    options = card.options
+    m.submodules.port = port = PortQueue(options.slots, relaxed=options.relaxed)
+    received = trust.o.payload
+    packet = received.parsed.descriptor
+    m.d.comb += [
+        port.now.eq(card.now),
+        *(getattr(port, n).eq(getattr(card, f"port_{n}")) for n in ("enable", "epoch", "most")),
+        port.first_reset.eq(card.first_reset),
+        port.heard.eq(taken & received.acts),
+        port.slot.eq(received.decided.slot),
+        *(getattr(port, n).eq(packet[n]) for n in ("opcode", "payload", "dma_length")),
+        port.time.eq(received.parsed.time),
+        card.announced.eq(port.announced),
+    ]
+    connect(m, port.o, flipped(card.o_port))
+    return port.i_reset
 
 
 def attach_destinations(

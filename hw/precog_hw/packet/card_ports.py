@@ -84,6 +84,10 @@ class CardPorts(wiring.Component):
         As above: host, of `SendersTold`.
     heeded, known_stb, told_stb, risen, outnumbered, told, shown_stb, shown : Out
         With `senders`: of `SendersTold`.
+    port_enable, port_epoch, port_most : In
+        With `port`: `enable`, `epoch` and `most` of `PortQueue`.
+    announced, o_port : Out
+        As above: of `PortQueue`, `announced` and `o`.
     """
 
     def __init__(self, options: CardOptions) -> None:

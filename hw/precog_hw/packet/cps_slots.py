@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import RowMemory
 from precog_hw.stream.delay import DelayLine
+from precog_spec.carried import source_bits
 from precog_spec.contract import CarriedScore
 from precog_spec.frames.cps import NS_BITS, TIME_BITS
 from precog_spec.frames.headers import PSN_BITS
@@ -34,14 +35,19 @@ MODE_BITS = 2
 SCORE = data.StructLayout({"value": unsigned(7), "valid": unsigned(1)})  # 0..100
 
 
-def slot_config_layout(destinations: int, *, predicted: bool = False) -> data.StructLayout:
-    """A slot's row as the host writes it; `predicted`: it has a `CarriedScore`, too."""
+def slot_config_layout(
+    destinations: int, *, predicted: bool = False, port: bool = False
+) -> data.StructLayout:
+    """A slot's row as the host writes it; `predicted`: it has a `CarriedScore`, too.
+
+    With `port` that may be `CarriedScore.PORT`.
+    """
     return data.StructLayout(
         {
             "mode": unsigned(MODE_BITS),
             "destination": unsigned((destinations - 1).bit_length()),
             "score": SCORE,
-            **({"source": unsigned(2)} if predicted else {}),
+            **({"source": unsigned(source_bits(port=port))} if predicted else {}),
         }
     )
 
@@ -122,7 +128,7 @@ class CpsSlots(wiring.Component):
     config_stb : In(1)
         Host: write slot `config_slot`.
     config_slot : In(range(slots))
-    config : In(slot_config_layout(destinations, predicted))
+    config : In(slot_config_layout(destinations, predicted, port))
     predicted_stb, predicted_slot, predicted : In(1), In(range(slots)), In(SCORE)
         With `predicted`: what is sent from now on where the row's source is not the host.
     enable_stb : In(1)
@@ -178,6 +184,7 @@ class CpsSlots(wiring.Component):
         destinations: int = DESTINATIONS,
         *,
         predicted: bool = False,
+        port: bool = False,
         relaxed: bool = False,
         enables: bool = True,
         marks: bool = False,
@@ -200,7 +207,7 @@ class CpsSlots(wiring.Component):
             {
                 "config_stb": In(1),
                 "config_slot": slot,
-                "config": In(slot_config_layout(destinations, predicted=predicted)),
+                "config": In(slot_config_layout(destinations, predicted=predicted, port=port)),
                 **(scores if predicted else {}),
                 **(host if enables else {}),
                 "i_reset": In(stream.Signature(range(slots))),

@@ -8,12 +8,15 @@
     which queue pair names which models, and which slots stand for one
 """
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_spec.carried import CARRIED_EVENT, CARRIED_STATE, CarriedKind
+from precog_spec.carried import CARRIED_EVENT, CARRIED_STATE, CarriedKind, source_bits
 from precog_spec.config import NicConfig
 from precog_spec.contract import CarriedScore, Fmt
 
@@ -23,18 +26,27 @@ from ..stream.queue import Queue
 from .cps import SCORE_BITS
 from .forecast import forecast_config_layout
 
-__all__ = ["CARRIED_COMMIT", "CARRIED_EVENTS", "CarriedScores"]
+__all__ = ["CARRIED_EVENTS", "CarriedScores", "carried_commit_layout"]
 
 STATE = data.StructLayout({name: unsigned(bits) for name, bits in CARRIED_STATE})
-EVENT = data.StructLayout({name: unsigned(bits) for name, bits in CARRIED_EVENT})
-#: Its fields in cycle 0. Constants in the others would wait for an event in a Verilog simulator.
-_BEGUN = data.StructLayout({name: EVENT[name].shape for name in ("kind", "qp", "t", "score")})
+#: An event's fields in cycle 0. Constants in others would wait for one in a Verilog simulator.
+_BEGUN = data.StructLayout(
+    {name: unsigned(dict(CARRIED_EVENT)[name]) for name in ("kind", "qp", "t", "score")}
+)
 
 #: A score that goes into a row of the packet path, plus 1, or 0: none.
 _PUT = data.StructLayout({"put": 1, "score": SCORE_BITS, "expired": 1})
 
-#: All that the golden model needs to follow, and what came of it.
-CARRIED_COMMIT = data.StructLayout({"event": EVENT, "result": _PUT})
+
+def _event_layout(config: NicConfig) -> data.StructLayout:
+    fields = dict(CARRIED_EVENT) | {"source": source_bits(port=config.port)}
+    return data.StructLayout({name: unsigned(bits) for name, bits in fields.items()})
+
+
+def carried_commit_layout(config: NicConfig) -> data.StructLayout:
+    """All that the golden model needs to follow, and what came of it."""
+    return data.StructLayout({"event": _event_layout(config), "result": _PUT})
+
 
 #: Strobes: a score goes into packets; one is taken out of them.
 CARRIED_EVENTS = data.StructLayout({"carried": 1, "expired": 1})
@@ -102,9 +114,11 @@ class CarriedScores(wiring.Component):
         `Forecaster`'s.
     row_stb, row_slot, row_source : In
         A row of the packet path is written, with its `CarriedScore`: the queue pair begins anew.
+    port_named, port_slot : In(1), In(qps)
+        With `config.port`: the queue pair whose queue is the port's, if there is one.
     put_stb, put_slot, put_score : Out
         A queue pair's packets carry this score from now on; plus 1, 0: none.
-    commit_stb, commit : Out(1), Out(CARRIED_COMMIT)
+    commit_stb, commit : Out(1), Out(carried_commit_layout(config))
         Each event as it takes effect, for the golden model.
     events : Out(CARRIED_EVENTS)
     """
@@ -135,12 +149,13 @@ class CarriedScores(wiring.Component):
                 "config": In(forecast_config_layout(config)),
                 "row_stb": In(1),
                 "row_slot": In(qp),
-                "row_source": In(2),
+                "row_source": In(source_bits(port=config.port)),
+                **({"port_named": In(1), "port_slot": In(qp)} if config.port else {}),
                 "put_stb": Out(1),
                 "put_slot": Out(qp),
                 "put_score": Out(SCORE_BITS),
                 "commit_stb": Out(1),
-                "commit": Out(CARRIED_COMMIT),
+                "commit": Out(carried_commit_layout(config)),
                 "events": Out(CARRIED_EVENTS),
             }
         )
@@ -231,7 +246,8 @@ class CarriedScores(wiring.Component):
         who = data.StructLayout({"enable": 1, "rtt": named})
         m.submodules.who = models = Memory(shape=who, depth=qps, init=[], attrs=distributed)
         m.submodules.queues = queues = Memory(shape=named, depth=qps, init=[], attrs=distributed)
-        m.submodules.sources = sources = Memory(shape=2, depth=qps, init=[], attrs=distributed)
+        bits = source_bits(port=self._config.port)
+        m.submodules.sources = sources = Memory(shape=bits, depth=qps, init=[], attrs=distributed)
         put_models, put_queue, put_source = (
             memory.write_port() for memory in (models, queues, sources)
         )
@@ -239,7 +255,7 @@ class CarriedScores(wiring.Component):
             memory.read_port(domain="comb") for memory in (models, queues, sources)
         )
         wanted, slot = self.command.config, self.command.config.model_slot
-        layouts = (_BEGUN, EVENT, EVENT)
+        layouts = (_BEGUN, *[_event_layout(self._config)] * 2)
         events = [Signal(layout, name=f"event{n}") for n, layout in enumerate(layouts, 1)]
         limits = [Signal(Fmt.TIME.width, name=f"limit{n}") for n in (2, 3)]
         names = [Signal(named, name=name) for name in ("queue_named", "rtt_named")]
@@ -285,6 +301,7 @@ class CarriedScores(wiring.Component):
         """Cycle 3: the row as it then is, and what packets carry."""
         result, forgets = Signal(_PUT), event.kind == CarriedKind.FORGET
         taken, expired, scores = [], [], []
+        of_port = self._of_port(m, rows, event, limit) if self._config.port else None
         for name, kind, wants in (
             ("queue", CarriedKind.QUEUE, CarriedScore.QUEUE),
             ("rtt", CarriedKind.RTT, CarriedScore.RTT),
@@ -292,15 +309,24 @@ class CarriedScores(wiring.Component):
             given, score = Signal(name=f"{name}_given"), Signal(SCORE_BITS, name=f"{name}_score")
             too_old, drops = Signal(name=f"{name}_too_old"), Signal(name=f"{name}_drops")
             past, was = f"{name}_t", rows.old
+            keeps = Mux(forgets, 0, was[name])
+            gone = too_old | ~event[f"{name}_live"]
+            if of_port is not None:
+                carries = event.source == CarriedScore.PORT
+                gone = Mux(carries, 0 if name == "queue" else ~event.rtt_live, gone)
+                if name == "queue":
+                    shows = carries & (event.kind == CarriedKind.VISIT)
+                    keeps = Mux(shows, of_port, keeps)
+                    taken.append(shows & (of_port != was.queue))
+                    expired.append(shows & (of_port == 0) & (was.queue != 0))
             m.d.comb += [
                 given.eq(
                     (event.kind == kind)
                     & ((event.source == wants) | (event.source == CarriedScore.MAX))
                 ),
-                # Half of the time lies ahead: no score stands as long as that.
-                too_old.eq((self.age != 0) & ~given & ~(limit - was[past])[Fmt.TIME.width - 1]),
-                score.eq(Mux(given, event.score, Mux(forgets, 0, was[name]))),
-                drops.eq((score != 0) & (too_old | ~event[f"{name}_live"])),
+                too_old.eq(self._is_old(given, limit, was[past])),
+                score.eq(Mux(given, event.score, keeps)),
+                drops.eq((score != 0) & gone),
                 rows.new[name].eq(Mux(drops, 0, score)),
                 rows.new[past].eq(Mux(given, event.t, was[past])),
             ]
@@ -308,8 +334,34 @@ class CarriedScores(wiring.Component):
             expired.append(drops)
             scores.append(rows.new[name])
         m.d.comb += [
-            result.expired.eq(expired[0] | expired[1]),
-            result.put.eq(taken[0] | taken[1] | forgets | result.expired),
+            result.expired.eq(reduce(or_, expired)),
+            result.put.eq(reduce(or_, taken) | forgets | result.expired),
             result.score.eq(Mux(scores[0] > scores[1], scores[0], scores[1])),
         ]
         return result
+
+    def _is_old(self, given: Value, limit: Value, came: Value) -> Value:
+        # Half of the time lies ahead: no score stands as long as that.
+        return (self.age != 0) & ~given & ~(limit - came)[Fmt.TIME.width - 1]
+
+    def _of_port(
+        self, m: Module, rows: "RowUpdate | _RowTurns", event: data.View, limit: Signal
+    ) -> Signal:
+        """The newest score of the port's queue, as it is after this event."""
+        score, came = Signal(SCORE_BITS, name="port_score"), Signal(Fmt.TIME.width, name="port_t")
+        new, was = Signal.like(score, name="port_new"), Signal.like(self.port_slot)
+        mine = self.port_named & (event.qp == self.port_slot)
+        given = event.kind == CarriedKind.QUEUE
+        gone = (event.kind == CarriedKind.FORGET) | ~event.queue_live
+        old = self._is_old(given, limit, came)
+        m.d.comb += new.eq(score)
+        with m.If(mine):
+            m.d.comb += new.eq(Mux(gone | old, 0, Mux(given, event.score, score)))
+        with m.If(rows.stb):
+            m.d.sync += score.eq(new)
+        with m.If(rows.stb & mine & given):
+            m.d.sync += came.eq(event.t)
+        m.d.sync += was.eq(self.port_slot)
+        with m.If(~self.port_named | (was != self.port_slot)):
+            m.d.sync += score.eq(0)
+        return new

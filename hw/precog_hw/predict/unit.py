@@ -112,7 +112,7 @@ class Predictor(wiring.Component):
         self._config = config
         kinds = config.forecast - config.tree  # of contexts, besides the first
         self._engine = LstmEngine(
-            replace(config, qps=config.qps << kinds, forecast=False, tree=False)
+            replace(config, qps=config.qps << kinds, forecast=False, tree=False, port=False)
         )
         self._tree = TreePredictor(config) if config.tree else None
         self._store = ModelStore(config)

@@ -35,6 +35,7 @@ from .cps_state import CpsConfig, CpsState
 from .cps_tx import Sent, transmit
 from .icrc import icrc_ok
 from .parser import Descriptor
+from .port import PortQueue
 from .qp_table import QpTable
 from .senders import Senders
 from .trust import Trust, TrustConfig
@@ -79,6 +80,7 @@ class CardConfig:
     cnps: bool = True  # CNPs, and a DSCP and BECN for acknowledgements
     icrc: bool = True  # the ICRC check; without it all ICRCs count as right
     senders: bool = False  # the count of queue pairs that send to the card
+    port: bool = False  # the queue before the card's own port
     places: int = 0  # packets in flight that are timed for programs, of each queue pair
 
     def __post_init__(self) -> None:
@@ -136,6 +138,7 @@ class Card:
         self.notification = NotificationPoint(self.cps.table, config.cnp)
         self.trust = Trust(slots, config.trust)
         self.senders = Senders(slots) if config.senders else None
+        self.port = PortQueue(slots) if config.port else None
         self.destinations = Destinations(len(self.cps.destination_enable))
 
     def add(
@@ -205,6 +208,8 @@ class Card:
             self._account(got.slot, DestinationEvent(rtt, mark=mark, score=got.score))
             refused = Outcome.REFUSED_PSN in self.collector.outcome or _reserved(got.descriptor)
             score = None if refused else got.score
+            if self.port is not None:
+                self.port.heard(got.slot, got.descriptor, t)
             if self.senders is not None:
                 self.senders.arrived(got.slot, got.descriptor, t)
                 if shim is not None and not refused:
@@ -229,6 +234,8 @@ class Card:
         self.trust.reset(slot)
         if self.senders is not None:
             self.senders.reset(slot)
+        if self.port is not None:
+            self.port.reset(slot)
 
     def _account(self, slot: int, event: DestinationEvent) -> None:
         """Count an event, with what the collector just said, for the slot's destination."""

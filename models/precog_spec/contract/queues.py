@@ -73,12 +73,13 @@ class ScoreSource(IntEnum):
 
 
 class CarriedScore(IntEnum):
-    """Which score a queue pair's packets carry; but for `HOST` numbered as `ScoreSource`."""
+    """Which score a queue pair's packets carry; the first four numbered as `ScoreSource`."""
 
     HOST = 0  # the one that the host has written
     QUEUE = 1
     RTT = 2
     MAX = 3
+    PORT = 4  # of the queue before the card's own port, with `NicConfig.port`
 
 
 #: What a profile leads to. Without a valid model the probabilities and the version are 0.

@@ -65,6 +65,7 @@ profiler|profile|PROFILER|measure/profiler.py|measure/profiler.py|profiler.py|pr
 forecast|forecast|FORECAST|predict/forecast.py|predict/forecast.py|forecast.py|forecast|cc forecast
 receiver|receiver|RECEIVER|rate/receiver.py|rate/receiver.py|receiver.py|receiver|cc receiver
 senders|senders|SENDERS|packet/senders.py|packet/senders.py|senders.py|senders|packet senders
+port|port|PORT|packet/port.py|packet/port.py|port.py|port|packet port
 trace|trace|TRACE|csr/trace.py|trace.py|trace.py|trace|trace
 wire|wire|WIRE|pace/wire.py|store/packet_store.py|wire.py|wire|packet wire
 ecc|ecc|ECC|predict/ecc.py|predict/ecc.py|ecc.py|ecc|ecc

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from precog_spec.config import PACKET_PARTS, NicConfig
 from precog_spec.registers.model import Access, Block, Field, Register
 
-__all__ = ["MAGIC", "Identity", "id_block"]
+__all__ = ["MAGIC", "PORT_AT", "Identity", "id_block"]
 
 #: The letters PRCG.
 MAGIC = 0x50524347
+
+#: Bit of PACKETS that says that announced bytes count; devices without them have no field there.
+PORT_AT = 23
 
 # Registers that say whether a part was built: name, text, field of `NicConfig`, text of the field.
 _PARTS = (
@@ -72,6 +75,13 @@ def _facts(name: str, doc: str, *fields: Field) -> Register:
     return Register(name, doc, fields, constant=True)
 
 
+def _port(sizes: NicConfig) -> tuple[Field, ...]:
+    """The fact of a device that counts announced bytes."""
+    if not sizes.port:
+        return ()
+    return (_fact("port", 1, sizes.port, "Bytes that they announce do.", lsb=PORT_AT),)
+
+
 def id_block(sizes: NicConfig, identity: Identity) -> Block:
     """The block of a device with these sizes, which states this identity."""
     return Block(
@@ -118,6 +128,7 @@ def id_block(sizes: NicConfig, identity: Identity) -> Block:
                     for lsb, (name, meaning) in enumerate(_WITHOUT, 19)
                 ),
                 _fact("senders", 1, sizes.senders, "QPs that send here count.", lsb=22),
+                *_port(sizes),
             ),
             *(
                 _facts(name, doc, _fact(size, 1, getattr(sizes, size), meaning))

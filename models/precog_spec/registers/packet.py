@@ -340,7 +340,19 @@ def packet_parameters(sizes: object) -> tuple[Register, ...]:
 
 def packet_qp_config(sizes: object) -> tuple[Register, ...]:
     """A queue pair's row in a device of this `NicConfig`."""
-    return _known(PACKET_QP_CONFIG, sizes)
+    registers = _known(PACKET_QP_CONFIG, sizes)
+    if not built(sizes, "port"):
+        return registers
+    return tuple(
+        replace(register, fields=tuple(map(_with_port, register.fields))) for register in registers
+    )
+
+
+def _with_port(field: Field) -> Field:
+    """Scores can be those of the port, too."""
+    if field.name != "score_source":
+        return field
+    return replace(field, bits=3, values=(*field.values, ("port", 4)))
 
 
 def packet_events(sizes: object) -> tuple[str, ...]:

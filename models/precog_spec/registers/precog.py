@@ -19,6 +19,7 @@ from precog_spec.registers.model_sets import model_block
 from precog_spec.registers.pacer import pacer_block
 from precog_spec.registers.packet import packet_blocks
 from precog_spec.registers.pid import pid_block
+from precog_spec.registers.port import port_block
 from precog_spec.registers.profiler import profiler_block
 from precog_spec.registers.qp import qp_block
 from precog_spec.registers.receiver import receiver_block
@@ -61,6 +62,7 @@ def build_map(sizes: NicConfig, identity: Identity) -> RegisterMap:
             *(packet_blocks(sizes) if sizes.width else ()),
             *((receiver_block(identity.tick_ps),) if sizes.receiver else ()),
             *((senders_block(identity.tick_ps),) if sizes.senders else ()),
+            *((port_block(sizes.qps),) if sizes.port else ()),
             *((trace_block(),) if sizes.trace else ()),
             *((wire_block(sizes.wire),) if sizes.wire else ()),
             *((_ecc(sizes),) if sizes.ecc else ()),

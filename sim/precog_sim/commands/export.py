@@ -47,12 +47,12 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _BLOCKS = ("nic", "cps-tx", "cps-rx", "packet", "pace-wire")
 _NIC_ONLY = (
     *("preset", "qps", "sets", "dsp", "grants", "profile"),
-    *("forecast", "tree", "receiver", "senders", "trace", "trials", "wire"),
+    *("forecast", "tree", "receiver", "senders", "port", "trace", "trials", "wire"),
 )
 _PACKET_ONLY = ("slots",)
 _NOT_CORUNDUM = (
     *("block", "name", "slots"),
-    *("forecast", "tree", "receiver", "senders", "trace", "trials", "wire"),
+    *("forecast", "tree", "receiver", "senders", "port", "trace", "trials", "wire"),
 )
 _WIDTH = 64  # of a part of the packet path
 _TARGETS = ("verilog", "corundum")
@@ -77,6 +77,7 @@ def export(
     tree: options.Tree = False,
     receiver: options.Receiver = False,
     senders: options.Senders = False,
+    port: options.Port = False,
     trace: options.Trace = False,
     trials: options.Trials = False,
     wire: options.Wire = 0,
@@ -120,6 +121,7 @@ def export(
             tree=bool(tree or nic.tree),
             receiver=bool(receiver or nic.receiver),
             senders=bool(senders or nic.senders),
+            port=bool(port or nic.port),
             trace=bool(trace or nic.trace),
             trials=bool(trials or nic.trials),
             wire=wire,

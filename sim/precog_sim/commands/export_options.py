@@ -78,6 +78,10 @@ Receiver: TypeAlias = Annotated[
 Senders: TypeAlias = Annotated[
     bool, typer.Option("--senders", help="nic: with the count of senders; with a width.")
 ]
+Port: TypeAlias = Annotated[
+    bool,
+    typer.Option("--port", help="nic: with the port's queue; with --profile, --forecast, a width."),
+]
 Trace: TypeAlias = Annotated[bool, typer.Option("--trace", help="nic: with the trace FIFO.")]
 Trials: TypeAlias = Annotated[bool, typer.Option("--trials", help="nic: with trials of advice.")]
 Wire: TypeAlias = Annotated[

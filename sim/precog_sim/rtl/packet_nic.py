@@ -10,7 +10,7 @@ from amaranth.lib import data
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.measure.queue_layouts import queue_event_layout
 from precog_hw.nic import COMMAND_LOG, PrecogNic, nic_map
-from precog_hw.predict.carried import CARRIED_COMMIT
+from precog_hw.predict.carried import carried_commit_layout
 from precog_hw.predict.forecast import FORECAST
 from precog_hw.rate.law_layouts import LAW_ACK, LAW_EVENT
 from precog_hw.rate.receiver_layouts import COMMIT, quota_layout
@@ -103,6 +103,7 @@ class PacketNic(PinTransport):
         if config.receiver and not config.wire:
             self.block.poke(m_quota_tready=1)
         self._queue_event = queue_event_layout(config.qps)
+        self._carried = carried_commit_layout(config)
         self._settle = _SETTLE_MICRO if config.micro else _SETTLE
         if config.law_cores:
             self._settle = max(self._settle, _SETTLE_PROGRAM)
@@ -188,7 +189,7 @@ class PacketNic(PinTransport):
 
     def carried(self, run: Run) -> list[tuple[dict[str, int], dict[str, int]]]:
         """Events of the scores that packets carry and their results, in order."""
-        return _committed(CARRIED_COMMIT, run, "carried_log_stb")
+        return _committed(self._carried, run, "carried_log_stb")
 
     def received(self, run: Run) -> list[tuple[dict[str, int], dict[str, int]]]:
         """The receiver's events and their results, `receiver_fields`, in order."""

@@ -17,7 +17,7 @@ from precog_host.output import (
     whole_numbers,
 )
 
-from . import senders, wire
+from . import port, senders, wire
 from .parts import open_part
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ for _name, _group in (
     ("destination", _destination),
     ("counter", _counter),
     ("mac", _mac),
+    ("port", port.app),
     ("senders", senders.app),
     ("wire", wire.app),
 ):
@@ -95,7 +96,7 @@ def add_binding(
     destination: Annotated[int, typer.Option(help="Index shared by QPs to one peer.")] = 0,
     score: Annotated[int | None, typer.Option(help="Score to be sent, 0..100.")] = None,
     score_source: Annotated[
-        str, typer.Option(help="Score that is sent: host, or predicted: queue, rtt, max.")
+        str, typer.Option(help="Score that is sent: host, or predicted: queue, rtt, max, port.")
     ] = "host",
     mtu: Annotated[int, typer.Option(help="Path MTU, bytes.")] = 1024,
     device: DeviceOption = "emu:",

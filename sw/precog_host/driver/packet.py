@@ -52,7 +52,7 @@ class Binding:
     mode: Mode
     destination: int
     score: int | None  #: the host's
-    score_source: str  #: whose is sent: "host", or the predicted "queue", "rtt" or "max"
+    score_source: str  #: whose is sent: "host", or the predicted "queue", "rtt", "max" or "port"
     mtu: int  #: bytes
 
 
@@ -180,7 +180,8 @@ class PacketDriver(Windows):
             0..100, the host's; none if not given.
         score_source : str
             Whose score packets carry: host, queue (the newest of its queue model), rtt (of its
-            model of RTTs) or max (the larger of both). Of a model that has not answered yet, is
+            model of RTTs), max (the larger of both) or port (the newest of the queue before the
+            device's own port, `PortDriver`). Of a model that has not answered yet, is
             not there, or whose score is too old (`ForecastDriver`), they carry none.
         mtu : int
             Path MTU, bytes.
@@ -473,6 +474,11 @@ class PacketDriver(Windows):
         if source != CarriedScore.HOST and not self.registers.sizes.forecast:
             raise DeviceError(
                 f"score source must be host, not {name}: device was built without forecasts"
+            )
+        if source == CarriedScore.PORT and not self.registers.sizes.port:
+            raise DeviceError(
+                "score source must be host, queue, rtt or max, not port: device was built without "
+                "(port=0)"
             )
         return source
 

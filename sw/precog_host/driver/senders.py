@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 
-from precog_spec.frames.cps import EPOCH_LEAST, LEVEL_MAX
+from precog_spec.frames.cps import LEVEL_MAX
 from precog_spec.registers.senders import SENDERS_EVENTS, SENDERS_PARAMETERS, SENDERS_ROW
 
 from ..registers import Registers
 from ..transport import DeviceError
 from ..units import from_real, to_real
 from ..windows import Windows
+from . import epochs
 
 __all__ = ["SendersDriver", "SendersParameters", "Sending", "Told"]
 
-_SHORTEST = 1 << EPOCH_LEAST  # epoch, ticks
 (_HOLD,) = (one.field("hold") for one in SENDERS_PARAMETERS if one.name == "HOLD")
 
 
@@ -80,7 +80,7 @@ class SendersDriver(Windows):
             say=bool(control["say"]),
             heed=bool(control["heed"]),
             own=bool(control["own"]),
-            epoch_us=(_SHORTEST << control["epoch"]) * tick_ps / 1e6,
+            epoch_us=epochs.epoch_us(control["epoch"], tick_ps),
             least=self.registers.fields("SENDERS", "LEAST")["least"],
             hold_us=float(
                 to_real(_HOLD, self.registers.fields("SENDERS", "HOLD")["hold"], tick_ps)
@@ -116,7 +116,7 @@ class SendersDriver(Windows):
             if value is not None:
                 control[name] = int(value)
         if epoch_us is not None:
-            control["epoch"] = self._epoch(epoch_us)
+            control["epoch"] = epochs.epoch_number(epoch_us, self.registers.identity.tick_ps)
         words: dict[str, dict[str, int]] = {}
         if least is not None:
             if not 0 <= least < 1 << 32:
@@ -176,11 +176,3 @@ class SendersDriver(Windows):
         qps = self.registers.sizes.qps
         if not 0 <= slot < qps:
             raise ValueError(f"slot must be in 0..{qps - 1}, not {slot!r}")
-
-    def _epoch(self, us: float) -> int:
-        """The register's number for an epoch of at least so long."""
-        tick_us = self.registers.identity.tick_ps / 1e6
-        lengths = [(_SHORTEST << n) * tick_us for n in range(16)]
-        if not 0 < us <= lengths[-1]:
-            raise ValueError(f"epoch_us must be above 0, and {lengths[-1]:g} at most, not {us!r}")
-        return next(n for n, length in enumerate(lengths) if length >= us)

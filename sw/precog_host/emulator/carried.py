@@ -45,12 +45,22 @@ class EmulatedCarried:
         if self._ageing.over(t):  # a score that came earlier than the last look, or much later
             self._ageing.changed()
         self._happen(CarriedKind[kind.name], qp, t, score)
+        if qp == self._scores.port and kind == HeadKind.QUEUE:
+            self._show_port()
+
+    def set_port(self, qp: int | None) -> None:
+        """The queue pair whose queue is the port's."""
+        if qp != self._scores.port:
+            self._scores.port = qp
+            self._show_port()
 
     def source(self, qp: int, source: int) -> None:
         """A row of the packet path was written."""
         self._sources[qp] = CarriedScore(source)
         self._card.cps.slots[qp].predicted = source != CarriedScore.HOST
         self.forget(qp)
+        if source == CarriedScore.PORT:
+            self._happen(CarriedKind.VISIT, qp, self._now)
 
     def forget(self, qp: int) -> None:
         """The queue pair begins anew."""
@@ -60,10 +70,17 @@ class EmulatedCarried:
         """Look at queue pairs if a score is too old at `t` ticks; without a time, at all."""
         now = self._now if t is None else t
         if t is None or self._ageing.over(t):
-            for qp in self._scores.holding():
+            first = [] if self._scores.port is None else [self._scores.port]
+            for qp in first + self._scores.holding():
                 self._happen(CarriedKind.VISIT, qp, now)
             self._ageing.looked(now, self._scores.times(), self._scores.age)
         self._now = now
+
+    def _show_port(self) -> None:
+        """Queue pairs whose packets carry the port's score have it."""
+        for qp, source in enumerate(self._sources):
+            if source == CarriedScore.PORT:
+                self._happen(CarriedKind.VISIT, qp, self._now)
 
     def _happen(self, kind: CarriedKind, qp: int, t: int, score: int = 0) -> None:
         self._now = t

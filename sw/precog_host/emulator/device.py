@@ -43,6 +43,7 @@ from .mac import EmulatedMac
 from .model import EmulatedModel
 from .pacer import EmulatedPacer
 from .packet import EmulatedPacket
+from .port import EmulatedPort
 from .profiler import EmulatedProfiler
 from .qp import EmulatedQp
 from .receiver import EmulatedReceiver
@@ -99,6 +100,8 @@ class Emulator:
         Queue models and scores; the profiler's samples lead to forecasts at once.
     carried : EmulatedCarried or None
         Predicted scores in packets, where there are both.
+    port : EmulatedPort or None
+        The queue before the card's own port.
     receiver : EmulatedReceiver or None
         The receiver of congestion scores.
     trace : EmulatedTrace or None
@@ -156,6 +159,7 @@ class Emulator:
         paced = None if self.sizes.wire else self.profiler  # packets tell it where they wait
         self.pacer = EmulatedPacer(file, qps, paced) if self.sizes.grants else None
         self.carried: EmulatedCarried | None = None
+        self.port: EmulatedPort | None = None
         self.forecasts = (
             EmulatedForecast(file, self.nic, self._models_changed) if self.sizes.forecast else None
         )
@@ -199,6 +203,8 @@ class Emulator:
         if self.packets is not None and self.forecasts is not None:
             card, counters = self.packets.card, self.forecasts.counters
             self.carried = EmulatedCarried(file, self.nic, card, counters)
+            if card.port is not None and self.profiler is not None:
+                self.port = EmulatedPort(file, card.port, qps, self.profiler, self.carried)
         if self.sizes.trials:
             EmulatedTrials(file, self.nic)
         self.macs = EmulatedMac(file, self.sizes.macs) if self.sizes.macs else None
@@ -420,6 +426,8 @@ class Emulator:
     # --- predicted scores in packets --------------------------------------------------------------
 
     def _passed(self, t: int) -> None:
+        if self.port is not None:
+            self.port.passed(t)
         if self.carried is not None:
             self.carried.visit(t)
 

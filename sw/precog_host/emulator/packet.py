@@ -108,6 +108,7 @@ class EmulatedPacket:
             cnps=bool(sizes.cnps),
             icrc=bool(sizes.icrc),
             senders=bool(sizes.senders),
+            port=bool(sizes.port),
             places=RING_PLACES if sizes.law_cores else 0,
         )
         self.card = Card(sizes.qps, config)

@@ -82,7 +82,7 @@ class Bench:
     ) -> None:
         rng = self.rng = random.Random(seed)
         self.predicted, self.marks = predicted, marks
-        self.dut = CpsSlots(slots, destinations, predicted=predicted, marks=marks)
+        self.dut = CpsSlots(slots, destinations, predicted=predicted, port=predicted, marks=marks)
         self.golden = Golden(slots, destinations)
         self.used = rng.sample(range(slots), 2)
         self.hosts = rng.sample(range(destinations), 2)

@@ -17,7 +17,10 @@ from precog_spec.config import PRESETS
 from precog_spec.contract import NO_SCORE, CarriedScore
 
 QPS, SETS = 8, 4
-CONFIG = replace(PRESETS["tiny"], qps=QPS, sets=SETS, width=64, forecast=True)
+CONFIG = replace(
+    PRESETS["tiny"], qps=QPS, sets=SETS, width=64, profile=True, forecast=True, port=True
+)
+PORT = 5  # the queue pair whose queue is the port's
 CYCLES = 1500
 ISSUE = 3  # cycles from an event to its effect
 LATEST = 100  # the same in the relaxed form, which works on an event for two cycles
@@ -37,6 +40,8 @@ class _Order:
         self.latest = LATEST if relaxed else ISSUE
         self.t = 0  # of the last event, in ticks since the first cycle
         self.age = self.golden.age = age
+        self.golden.port = PORT
+        self.shown: set[int] = set()
         self.made: deque[tuple[int, dict[str, int]]] = deque()
         self.ones = 0  # scores made in a row
         self.begins: dict[int, list[int]] = {}  # queue pair: cycles of its clears and new rows
@@ -82,7 +87,11 @@ class _Order:
         busy = 0.9 if cycle % 500 < 60 else 0.1
         stb = rng.random() < busy and self.ones < 2
         self.ones = (self.ones + 1) * stb
-        qp, rtt, score = rng.randrange(QPS), rng.randrange(2), rng.randrange(102)
+        qp, rtt, score = (
+            rng.choice((PORT, rng.randrange(QPS))),
+            rng.randrange(2),
+            rng.randrange(102),
+        )
         ctx.set(self.dut.made, stb)
         ctx.set(self.dut.made_qp, qp)
         ctx.set(self.dut.made_rtt, rtt)
@@ -134,6 +143,8 @@ class _Order:
         events = ctx.get(self.dut.events)
         assert (events.carried, events.expired) == (done.put and score != 0, done.expired)
         self.expired += done.expired
+        if source[qp] == CarriedScore.PORT and kind is CarriedKind.VISIT:
+            self.shown.add(score)
         if done.put:
             self.puts.append((cycle + 1, qp, score))
 
@@ -149,6 +160,8 @@ class _Order:
         """All ports in every cycle."""
         now = BEGIN
         ctx.set(self.dut.age, self.age)
+        ctx.set(self.dut.port_named, 1)
+        ctx.set(self.dut.port_slot, PORT)
         enables = 0
         for cycle in range(CYCLES):
             now = (now + self.rng.choice([1, 1, 9])) & TOP
@@ -179,9 +192,11 @@ def test_golden_replays_the_order(age: int, relaxed: bool, seed: int) -> None:
     sim.run()
     assert min(order.seen.values()) > 10
     assert order.expired > 0
+    assert order.shown - {0}
 
 
 def test_every_bit_is_driven_in_a_simulator_of_events() -> None:
     """`always @*` that reads nothing never runs there: a constant would stay unknown."""
-    text = block_verilog(CarriedScores(CONFIG), name="carried")
+    plain = replace(CONFIG, port=False)
+    text = "".join(block_verilog(CarriedScores(one), name="carried") for one in (CONFIG, plain))
     assert not re.search(r"always @\*\n\s+\S+( \[.*\])? = \d+'h\w+;", text)

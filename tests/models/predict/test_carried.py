@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from precog_models.predict.carried import CarriedScores
+from precog_models.predict.carried import CarriedResult, CarriedScores
 from precog_spec.carried import CarriedKind
 from precog_spec.contract import NO_SCORE, CarriedScore, Fmt
 
@@ -79,3 +79,28 @@ def test_a_model_that_is_gone_takes_its_score_with_it(seed: int) -> None:
         assert done.score == (best - 1 if best else NO_SCORE)
         assert done.expired == bool(gone)
         assert done.put == (kind is not VISIT or bool(gone))
+
+
+def test_a_port_s_score_reaches_a_queue_pair_with_a_visit() -> None:
+    scores = CarriedScores(4)
+    scores.age, scores.port = 100, 3
+    port = CarriedScore.PORT
+
+    def visit(t: int) -> CarriedResult:
+        return scores.happen(CarriedKind.VISIT, 1, t, source=port, queue_live=False, rtt_live=True)
+
+    assert not visit(0).put
+    scores.happen(CarriedKind.QUEUE, 3, 5, score=78, source=CarriedScore.HOST, **ALIVE)
+    assert visit(6) == CarriedResult(put=True, score=77, expired=False)
+    assert not visit(200).put  # it is the port's own queue pair that ages
+    scores.happen(CarriedKind.VISIT, 3, 106, source=CarriedScore.HOST, **ALIVE)
+    assert visit(201) == CarriedResult(put=True, score=NO_SCORE, expired=True)
+    for gone in ("model", "slot"):
+        scores.happen(CarriedKind.QUEUE, 3, 300, score=9, source=CarriedScore.HOST, **ALIVE)
+        assert visit(300).score == 8
+        if gone == "model":
+            live = {"queue_live": False, "rtt_live": True}
+            scores.happen(CarriedKind.VISIT, 3, 301, source=CarriedScore.HOST, **live)
+        else:
+            scores.port = 2
+        assert visit(301).score == NO_SCORE

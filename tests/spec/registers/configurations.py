@@ -31,7 +31,7 @@ CONFIGS: dict[str, NicConfig] = {
     "corundum-100g": PRESETS["corundum-100g"],
     "grants": PRESETS["grants"],
     # A profiler and a packet memory exclude each other.
-    "all": dataclasses.replace(_ALL, profile=True, senders=True, trials=True),
+    "all": dataclasses.replace(_ALL, profile=True, senders=True, port=True, trials=True),
     "all-wire": dataclasses.replace(_ALL, wire=256, tree=True),
 }
 MAPS: dict[str, RegisterMap] = {
