@@ -15,6 +15,7 @@ __all__ = [
     "ROUND_LEAST",
     "SEED_BITS",
     "SUM_BITS",
+    "TESTS",
     "TRIAL_KINDS",
     "TRIAL_PARAMETERS",
     "TRIAL_RATE_DROP",
@@ -41,6 +42,8 @@ TRIAL_PARAMETERS: tuple[tuple[str, int], ...] = (
 ROUND_LEAST = 10
 #: A draw is of 0..DRAWS - 1.
 DRAWS = 16
+#: The least TESTS draws always hold, the greatest always follow; they alone are counted.
+TESTS = 2
 #: Times that a draw mixes its word: x += x << MIX_LEFT; x ^= x >> MIX_RIGHT.
 MIXES, MIX_LEFT, MIX_RIGHT = 5, 10, 6
 
@@ -73,4 +76,4 @@ class Verdict(IntEnum):
 
 
 #: Draws below it hold, by verdict.
-HOLDS = {Verdict.UNDECIDED: DRAWS // 2, Verdict.WORTH: 1, Verdict.WORTHLESS: DRAWS - 1}
+HOLDS = {Verdict.UNDECIDED: DRAWS // 2, Verdict.WORTH: TESTS, Verdict.WORTHLESS: DRAWS - TESTS}

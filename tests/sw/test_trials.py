@@ -53,7 +53,7 @@ def test_scores_that_only_slow_are_worthless() -> None:
     assert found.follow.rate_gbps is not None
     assert found.hold.rate_gbps == pytest.approx(40.0, rel=1e-3)
     assert found.ratio == pytest.approx(40.0 / found.follow.rate_gbps, rel=0.02)
-    assert found.follow.samples + found.hold.samples == 400
+    assert 50 < found.follow.samples + found.hold.samples < 150
     assert trials.found("rtt").verdict == "undecided"
 
 
@@ -74,7 +74,7 @@ def test_what_is_off_changes_nothing() -> None:
     assert tried.go(100) == 200
     assert not any(tried.emulator.nic.trial("scores").values())
     tried.device.set_parameters(trial_scores=1)
-    assert tried.go(100) < 100
+    assert 50 < tried.go(100) < 150
 
 
 def test_unknown_advice_and_devices_without_trials_are_refused() -> None:

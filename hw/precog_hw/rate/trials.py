@@ -19,6 +19,7 @@ from precog_spec.trial_fields import (
     ROUND_LEAST,
     SEED_BITS,
     SUM_BITS,
+    TESTS,
     TRIAL_KINDS,
     TRIAL_PARAMETERS,
     TRIAL_RATE_DROP,
@@ -151,6 +152,7 @@ class AdviceTrial(wiring.Component):
         par, found = self.parameters, self.found
         job, last = Signal(self._job), Signal(_NUMBER)  # `last`: the last round
         number, second = Signal(_NUMBER), Signal()
+        tests = Signal()  # the decision counts
         word = Signal(SEED_BITS)
         left = Signal(range(SUM_BITS))  # steps of what is at work
         on = par[TRIAL_PARAMETERS[self._kind][0]]
@@ -174,6 +176,7 @@ class AdviceTrial(wiring.Component):
                     word.eq((number ^ (qp << 16)) + seed),
                     left.eq(MIXES - 1),
                     self.o.payload.eq(0),
+                    tests.eq(0),
                 ]
                 m.next = "OFFER"
                 with m.If(on):
@@ -189,13 +192,17 @@ class AdviceTrial(wiring.Component):
                     m.next = "DRAW"
             with m.State("DRAW"):
                 holds = Array(Const(HOLDS[verdict], _DRAW) for verdict in Verdict)[found.verdict]
-                m.d.sync += self.o.payload.eq(word[-_DRAW:] < holds)
+                draw = word[-_DRAW:]
+                m.d.sync += [
+                    self.o.payload.eq(draw < holds),
+                    tests.eq((draw < TESTS) | (draw >= DRAWS - TESTS)),
+                ]
                 m.next = "OFFER"
             with m.State("OFFER"):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
                     m.next = "OUTCOME"
-            self._count(m, job, on & second)
+            self._count(m, job, tests & second)
         m.d.comb += self.idle.eq(fsm.ongoing("IDLE") & ~self.clearing)
         return m
 

@@ -142,12 +142,12 @@ def schedule(
         sla[n] = q[at]
     held = advice_held(block)
     trial, parameters = block[SCORE_TRIAL:QP_TABLE], block[TRIALS:SLA]
-    withheld = trial_arm(trial, parameters, _SCORES, qp, t)
+    arm = trial_arm(trial, parameters, _SCORES, qp, t)
     rate, window, flags = psched_output(
-        state, sla, block[PSCHED:TRIALS], t, rate, srtt, delay, window, held, above, withheld
+        state, sla, block[PSCHED:TRIALS], t, rate, srtt, delay, window, held, above, arm & 1 != 0
     )
     if srtt >= 0 and state[_SCORED] and not held:
-        trial_count(trial, parameters, _SCORES, t, withheld, delay, rate)
+        trial_count(trial, parameters, t, arm, delay, rate)
     decision[1], decision[2] = rate, window
     decision[7] |= flags
     if held:

@@ -128,7 +128,7 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
 
     held = advice_held(block)
     trial, parameters = block[RTT_TRIAL:SCORE_TRIAL], block[TRIALS:SLA]
-    withheld = trial_arm(trial, parameters, _RTT, qp, t)
+    arm = trial_arm(trial, parameters, _RTT, qp, t)
     rate, window, target, flags = rate_step(
         q[Q_RATE:Q_HISTORY],
         q[:Q_FORECAST_CONFIG],
@@ -139,10 +139,10 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
         prediction,
         late,
         held,
-        withheld,
+        arm & 1 != 0,
     )
     if predicted and not held and q[Q_ALGORITHM] == _PREDPID:
-        trial_count(trial, parameters, _RTT, t, withheld, rtt - base, rate)
+        trial_count(trial, parameters, t, arm, rtt - base, rate)
     if block[FORECAST]:
         rtt_told(
             q[Q_FORECAST_CONFIG:Q_FEATURE],

@@ -14,8 +14,12 @@ takes is proportional to 1 / rate, so following is worse by the margin m where
 
 which is compared in products, without division, once when a round begins. The verdict moves the
 odds: while an arm has too few samples one round in two holds, while following is worth it one in
-16, as a control, and while it is worthless 15 in 16. It may win its way back: then without the
-margin. When an arm is full, all counts and sums are halved, so that both arms forget alike.
+eight, as a control, and while it is worthless seven in eight. It may win its way back: then without
+the margin. When an arm is full, all counts and sums are halved, so that both arms forget alike.
+
+The draws that hold or follow whatever the verdict is are alone counted, an eighth of all in each
+arm. Were all counted, an arm would have most samples of the times in which the verdict favoured it,
+and what those times were like would look like its effect.
 
 Queue pairs that share a queue share its delay: one that gives way serves those that do not. So all
 are in one arm at a time, unless they are said to be apart; then each has draws of its own.
@@ -35,6 +39,7 @@ from precog_spec.trial_fields import (
     MIXES,
     ROUND_LEAST,
     SEED_BITS,
+    TESTS,
     TRIAL_PARAMETERS,
     TRIAL_RATE_DROP,
     TRIAL_STATE,
@@ -95,8 +100,8 @@ def _judge(state: NDArray[np.int64], least: int, margin: int) -> int:
 @njit
 def trial_arm(
     state: NDArray[np.int64], parameters: NDArray[np.int64], kind: int, qp: int, t: int
-) -> bool:
-    """Whether the trial holds a decision's advice. A new round begins with a verdict.
+) -> int:
+    """A decision's arm: bit 0, its advice is held; bit 1, it counts. A round begins with a verdict.
 
     Parameters
     ----------
@@ -111,22 +116,23 @@ def trial_arm(
         Now, ticks.
     """
     if not parameters[kind]:
-        return False
+        return 0
     number = t >> (ROUND_LEAST + parameters[_ROUND])
     if number != state[_NUMBER]:
         state[_NUMBER] = number
         state[_VERDICT] = _judge(state, parameters[_LEAST], parameters[_MARGIN])
     seed = parameters[_SEED] ^ (_MASK if kind else 0)
-    return bool(_draw(number, qp if parameters[_APART] else 0, seed) < _HOLDS[state[_VERDICT]])
+    draw = _draw(number, qp if parameters[_APART] else 0, seed)
+    arm = 1 if draw < _HOLDS[state[_VERDICT]] else 0
+    return arm | 2 if draw < TESTS or draw >= DRAWS - TESTS else arm
 
 
 @njit
 def trial_count(
     state: NDArray[np.int64],
     parameters: NDArray[np.int64],
-    kind: int,
     t: int,
-    held: bool,
+    arm: int,
     delay: int,
     rate: int,
 ) -> None:
@@ -134,18 +140,19 @@ def trial_count(
 
     Parameters
     ----------
-    state, parameters, kind, t
-        As `trial_arm` has them, which says `held`.
-    held : bool
+    state, parameters, t
+        As `trial_arm` has them.
+    arm : int
+        What it says.
     delay : int
         The sample's RTT above the base RTT, ticks.
     rate : int
         That was decided, RATE's format.
     """
     second = t >> (ROUND_LEAST - 1 + parameters[_ROUND]) & 1
-    if not parameters[kind] or not second:
+    if not arm & 2 or not second:
         return
-    at = _HOLD if held else _FOLLOW
+    at = _HOLD if arm & 1 else _FOLLOW
     state[at] += 1
     state[at + 1] += delay
     state[at + 2] += rate >> TRIAL_RATE_DROP

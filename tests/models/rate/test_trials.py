@@ -45,18 +45,19 @@ class Loop:
         for _ in range(rounds):
             for n in range(PER_ROUND):
                 t = self.round * ROUND + n * ROUND // PER_ROUND
-                holds = trial_arm(self.state, self.parameters, 0, 0, t)
+                arm = trial_arm(self.state, self.parameters, 0, 0, t)
+                holds = arm & 1
                 delay = 1000 * (1.0 if holds else effect) * self.rng.normal(1, 0.2)
-                trial_count(self.state, self.parameters, 0, t, holds, max(int(delay), 0), RATE)
+                trial_count(self.state, self.parameters, t, arm, max(int(delay), 0), RATE)
             held += holds
             self.round += 1
         return held / rounds
 
 
 @pytest.mark.parametrize(("effect", "verdict"), [(0.9, Verdict.WORTH), (1.15, Verdict.WORTHLESS)])
-def test_a_verdict_comes_within_sixty_rounds(effect: float, verdict: Verdict, seed: int) -> None:
+def test_a_verdict_comes_within_400_rounds(effect: float, verdict: Verdict, seed: int) -> None:
     loop = Loop(seed)
-    loop.go(60, effect)
+    loop.go(400, effect)
     assert loop.verdict == verdict
     share = loop.go(2000, effect)
     assert loop.verdict == verdict
@@ -64,7 +65,7 @@ def test_a_verdict_comes_within_sixty_rounds(effect: float, verdict: Verdict, se
 
 
 def test_advice_that_turns_false_is_found_out_and_wins_its_way_back(seed: int) -> None:
-    """Within twice as many samples as an arm takes, of which a control arm gets one in 16."""
+    """1,000 rounds are forgotten, or outweighed, within 1,024 and 2,048."""
     loop = Loop(seed)
     loop.go(1000, 0.8)
     assert loop.verdict == Verdict.WORTH
@@ -77,7 +78,7 @@ def test_advice_that_turns_false_is_found_out_and_wins_its_way_back(seed: int) -
 
 def test_what_costs_less_than_the_margin_stays(seed: int) -> None:
     loop = Loop(seed, margin=2)
-    loop.go(60, 1.0)
+    loop.go(400, 1.0)
     for _ in range(20):
         loop.go(50, 1.1)
         assert loop.verdict == Verdict.WORTH
@@ -88,7 +89,7 @@ def test_only_the_second_half_of_a_round_counts(seed: int) -> None:
     for half in (0, 1):
         t = half * ROUND // 2
         for last in (t, t + ROUND // 2 - 1):
-            trial_count(loop.state, loop.parameters, 0, last, False, 7, RATE)
+            trial_count(loop.state, loop.parameters, last, 2, 7, RATE)
         assert loop.state[TRIAL_STATE.index("follow_count")] == 2 * half
 
 
@@ -102,7 +103,7 @@ def test_draws_are_fair_and_of_their_own(apart: int, seed: int) -> None:
     arms = np.array(
         [
             [
-                trial_arm(loop.state.copy(), loop.parameters, kind, qp, n * ROUND)
+                trial_arm(loop.state.copy(), loop.parameters, kind, qp, n * ROUND) & 1
                 for n in range(rounds)
             ]
             for kind, qp in ((0, 0), (0, 1), (1, 0), (1, 1))
