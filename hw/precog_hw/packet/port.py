@@ -114,8 +114,11 @@ class PortQueue(wiring.Component):
         m.submodules.rows = rows = RowUpdate(row, self._slots, relaxed=self._relaxed)
         m.submodules.waits = waits = DelayLine(_CHANGE, RowUpdate.CYCLES - 1)
         change = waits.i
-        visits, visited, enabled = Signal(), Signal(range(self._slots)), Signal()
-        time, turn = Signal(Fmt.TIME.width), Signal()
+        visits = Signal()
+        visited = Signal(range(self._slots))
+        enabled = Signal()
+        time = Signal(Fmt.TIME.width)
+        turn = Signal()
         sends = self.heard & enabled & (self.payload != 0)
         m.d.sync += enabled.eq(self.enable & ~self.first_reset)
         m.d.comb += [
@@ -148,16 +151,19 @@ class PortQueue(wiring.Component):
         )
         arrives, departs = self._change(m, rows, late, begins, far)
         leaving = self._leave(m, arrives, departs, time)
-        self._turns(m, rows.i_stb, leaving, self.i_reset.valid | visits, turn)
+        self._turns(m, rows.i_stb, leaving, (self.i_reset.valid | visits, sends), turn)
         return m
 
     def _change(
         self, m: Module, rows: RowUpdate, late: data.View, begins: Value, far: Value
     ) -> tuple[Signal, Signal]:
         """The row's change; bytes that arrive and that depart, a cycle later."""
-        tag, age = Signal(2), Signal(2)
-        had, base = Signal(self._bits), Signal(self._bits)
-        longer, beyond = Signal(), Signal(_PAYLOAD_BITS)
+        tag = Signal(2)
+        age = Signal(2)
+        had = Signal(self._bits)
+        base = Signal(self._bits)
+        longer = Signal()
+        beyond = Signal(_PAYLOAD_BITS)
         packet = late.kind == _Kind.PACKET
         announces = packet & late.announces
         old, new = rows.old, rows.new
@@ -175,7 +181,8 @@ class PortQueue(wiring.Component):
         with m.If(late.kind == _Kind.FIRST):
             m.d.comb += [had.eq(0), base.eq(0)]
         width = max(self._bits, _PAYLOAD_BITS) + 1
-        arrives, departs = Signal(width), Signal(width)
+        arrives = Signal(width)
+        departs = Signal(width)
         m.d.sync += [arrives.eq(0), departs.eq(0)]
         with m.If(rows.stb):
             m.d.sync += [
@@ -190,7 +197,10 @@ class PortQueue(wiring.Component):
         """Sums of bytes that wait, and the pair of events that leaves; whether there are any."""
         came, went = (Signal(_SIZE_BITS, name=name) for name in ("came", "went"))
         event, next_size = self.o.payload, Signal(_SIZE_BITS)
-        follows, some, loads, both = Signal(), Signal(), Signal(), Signal()
+        follows = Signal()
+        some = Signal()
+        loads = Signal()
+        both = Signal()
         m.d.comb += [
             some.eq((came != 0) | (went != 0)),
             loads.eq(some & ~self.o.valid),
@@ -219,13 +229,20 @@ class PortQueue(wiring.Component):
             ]
         return some | self.o.valid | (arrives != 0) | (departs != 0)
 
-    def _turns(self, m: Module, begins: Value, leaving: Value, waits: Value, turn: Signal) -> None:
-        """A visit or a reset may begin: nothing is on its way, or it has waited for long."""
-        ahead, waited = Signal(RowUpdate.CYCLES), Signal(range(_PATIENCE))
+    def _turns(
+        self, m: Module, begins: Value, leaving: Value, waits: tuple[Value, Value], turn: Signal
+    ) -> None:
+        """A visit or a reset may begin: nothing is on its way, or it has waited for long.
+
+        `waits`: there is one, and a packet goes first.
+        """
+        some, later = waits
+        ahead = Signal(RowUpdate.CYCLES)
+        waited = Signal(range(_PATIENCE))
         late = waited == _PATIENCE - 1
         m.d.comb += turn.eq((~ahead.any() & ~leaving) | late)
         m.d.sync += ahead.eq(Cat(begins, ahead))
-        with m.If(turn | ~waits):
+        with m.If(~some | (turn & ~later)):
             m.d.sync += waited.eq(0)
-        with m.Else():
+        with m.Elif(~late):
             m.d.sync += waited.eq(waited + 1)

@@ -202,6 +202,31 @@ def test_sums_that_wait_for_long_stay_exact(seed: int) -> None:
     assert sum(e.size for e in bench.wanted) - sum(e.size for e in bench.got) == 2 << 32
 
 
+@pytest.mark.parametrize("phase", range(8))
+def test_a_reset_waits_64_cycles_though_packets_come_in_step(phase: int, seed: int) -> None:
+    """A packet in the cycle in which it has waited long enough puts it off by one cycle."""
+    bench = _Bench(2, relaxed=False)
+    bench.ready = 0.0
+    dut = bench.dut
+    packet = _packet(random.Random(seed))._replace(payload=999)
+
+    async def run(ctx: Any) -> None:
+        await bench.begin(ctx, PortConfig(enable=True, epoch=15))
+        bench.hear(ctx, 0, packet)
+        await bench.settle(ctx, 1)
+        ctx.set(dut.heard, 0)
+        await bench.settle(ctx, 8)
+        ctx.set(dut.i_reset.valid, 1)
+        for cycles in range(66):
+            ctx.set(dut.heard, cycles % 8 == phase)
+            if ctx.get(dut.i_reset.ready):
+                break
+            await ctx.tick()
+        assert cycles <= 64
+
+    bench.run(run)
+
+
 def test_rows_of_before_a_reset_are_nothing(seed: int) -> None:
     rng = random.Random(seed)
     bench = _Bench(4, relaxed=False)
