@@ -24,7 +24,7 @@ def test_no_output_is_left_out() -> None:
     """An option of a plain path would be found unfit after the work."""
     assert [found for found in _FOUND if found[2] == "Path"] == []
     named = {option for _, option, _ in _FOUND}
-    assert named == {"--out", "--page", "--record", "--runs", "--save", "--work"}
+    assert named == {"--into", "--out", "--page", "--record", "--runs", "--save", "--work"}
 
 
 def test_a_file_is_no_folder_and_a_folder_no_file(tmp_path: Path) -> None:

@@ -303,7 +303,8 @@ def test_profiles_lead_to_forecasts() -> None:
 def test_sources_of_packets_are_refused() -> None:
     path = Device(Emulator(PACKETS)).packet
     assert path is not None
-    with pytest.raises(ValueError, match="score source must be one of host, queue, rtt, max, not "):
+    known = "host, queue, rtt, max, port"
+    with pytest.raises(ValueError, match=f"score source must be one of {known}, not "):
         path.bind(0, "10.0.0.2", remote_qp=5, local_qp=6, score_source="oracle")
     path = Device(Emulator(NicConfig(qps=4, width=64))).packet
     assert path is not None

@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from precog_fleet.runner import Task
@@ -119,9 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--out", type=new_folder, default="build/prediction")
     parser.add_argument("--page", type=new_file, help="where the page goes; by default nowhere")
-    parser.add_argument(
-        "--into", type=Path, help="a record of the same seeds, which gets the arms that it lacks"
-    )
+    parser.add_argument("--into", type=new_file, help="a record that gets the arms it lacks")
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)
     if asked.seeds < 2:

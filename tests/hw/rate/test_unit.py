@@ -10,6 +10,7 @@ from precog_hw.rate.unit import RateUnit
 from precog_models.nic import PARAMETERS as GOLDEN_PARAMETERS
 from precog_models.rate.unit import QP_CONFIG
 from precog_spec.contract import Algorithm
+from precog_spec.trial_fields import TRIAL_PARAMETERS
 
 from .bench import RateBench, random_config, random_parameters
 
@@ -17,7 +18,7 @@ PREPARE = RateUnit.PREPARE
 
 
 def test_names_are_those_of_the_register_map() -> None:
-    assert tuple(name for name, _ in PARAMETERS) == GOLDEN_PARAMETERS
+    assert tuple(name for name, _ in (*PARAMETERS, *TRIAL_PARAMETERS)) == GOLDEN_PARAMETERS
     assert tuple(name for name, _ in QP_CONFIG_LAYOUT) == QP_CONFIG
 
 
