@@ -8,6 +8,7 @@ from enum import IntEnum
 __all__ = [
     "COUNT_BITS",
     "DRAWS",
+    "FULL",
     "HOLDS",
     "MIXES",
     "MIX_LEFT",
@@ -47,9 +48,11 @@ TESTS = 2
 #: Times that a draw mixes its word: x += x << MIX_LEFT; x ^= x >> MIX_RIGHT.
 MIXES, MIX_LEFT, MIX_RIGHT = 5, 10, 6
 
-#: An arm with 2**COUNT_BITS samples is full: all counts and sums are halved.
 COUNT_BITS = 12
-#: Of the sums of a full arm: of delays, and of rates without their low TRIAL_RATE_DROP bits.
+#: An arm with so many samples is full: all counts and sums are halved.
+FULL = (1 << COUNT_BITS) - 1
+#: Of the sums of delays, and of rates without their low TRIAL_RATE_DROP bits. What halving leaves
+#: of an odd count may be more than its samples: less than FULL + 1 greatest ones fit.
 SUM_BITS = 24 + COUNT_BITS
 TRIAL_RATE_DROP = 8
 

@@ -12,6 +12,7 @@ from precog_spec.contract import Fmt
 from precog_spec.trial_fields import (
     COUNT_BITS,
     DRAWS,
+    FULL,
     HOLDS,
     MIX_LEFT,
     MIX_RIGHT,
@@ -38,7 +39,6 @@ __all__ = [
 
 _NUMBER = Fmt.TIME.width - ROUND_LEAST
 _DRAW = DRAWS.bit_length() - 1
-_FULL = 1 << COUNT_BITS
 _GAP = SUM_BITS + 4  # of the comparison, with its sign
 
 #: What both trials share.
@@ -47,7 +47,7 @@ TRIALS = data.StructLayout({name: unsigned(bits) for name, bits in TRIAL_PARAMET
 #: An arm's count and sums.
 _ARM = data.StructLayout(
     {
-        "count": range(_FULL + 1),
+        "count": unsigned(COUNT_BITS),
         "delay": unsigned(SUM_BITS),  # ticks
         "rate": unsigned(SUM_BITS),  # RATE's format without its low bits
     }
@@ -150,8 +150,10 @@ class AdviceTrial(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         par, found = self.parameters, self.found
-        job, last = Signal(self._job), Signal(_NUMBER)  # `last`: the last round
-        number, second = Signal(_NUMBER), Signal()
+        job = Signal(self._job)
+        last = Signal(_NUMBER)  # round
+        number = Signal(_NUMBER)
+        second = Signal()
         tests = Signal()  # the decision counts
         word = Signal(SEED_BITS)
         left = Signal(range(SUM_BITS))  # steps of what is at work
@@ -253,7 +255,8 @@ class AdviceTrial(wiring.Component):
         """OUTCOME and FADE: the arm takes a sample; a full one halves both."""
         found, outcome = self.found, self.i_outcome.payload
         arms = (found.follow, found.hold)
-        old, new = Signal(_ARM), Signal(_ARM)
+        old = Signal(_ARM)
+        new = Signal(_ARM)
         m.d.comb += [
             old.eq(Mux(self.o.payload, found.hold.as_value(), found.follow.as_value())),
             new.count.eq(old.count + 1),
@@ -268,7 +271,7 @@ class AdviceTrial(wiring.Component):
                     for held, arm in enumerate(arms):
                         with m.If(self.o.payload == held):
                             m.d.sync += arm.eq(new)
-                    with m.If(new.count == _FULL):
+                    with m.If(new.count == FULL):
                         m.next = "FADE"
         with m.State("FADE"):
             for arm in arms:

@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_spec.trial_fields import (
-    COUNT_BITS,
     DRAWS,
+    FULL,
     HOLDS,
     MIX_LEFT,
     MIX_RIGHT,
@@ -60,7 +60,6 @@ _NUMBER, _VERDICT, _FOLLOW, _FOLLOW_DELAY, _FOLLOW_RATE, _HOLD, _HOLD_DELAY, _HO
 _UNDECIDED, _WORTH, _WORTHLESS = (int(verdict) for verdict in Verdict)
 _HOLDS = np.array([HOLDS[verdict] for verdict in Verdict])
 _MASK = (1 << SEED_BITS) - 1
-_FULL = 1 << COUNT_BITS
 _DRAW_AT = SEED_BITS - DRAWS.bit_length() + 1
 _LOW = 18  # bits of a factor that the sums' products are taken with at a time
 
@@ -156,5 +155,5 @@ def trial_count(
     state[at] += 1
     state[at + 1] += delay
     state[at + 2] += rate >> TRIAL_RATE_DROP
-    if state[at] == _FULL:
+    if state[at] == FULL:
         state[_FOLLOW:] >>= 1

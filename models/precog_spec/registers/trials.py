@@ -89,7 +89,7 @@ def _sum(arm: str, doc: str) -> tuple[Register, ...]:
         Register(
             f"{arm.upper()}_COUNT",
             f"Samples of the arm that {doc}.",
-            (Field(f"{arm}_count", COUNT_BITS + 1, _RO, "Samples."),),
+            (Field(f"{arm}_count", COUNT_BITS, _RO, "Samples."),),
         ),
         *(
             Register(
