@@ -20,7 +20,7 @@ from precog_sim.scored.networks import START_GBPS, scenario
 from precog_sim.scored.settings import Case
 from precog_spec.contract import Fmt
 
-__all__ = ["RTT_LAW", "queue_row", "rtt_row"]
+__all__ = ["RTT_LAW", "inverted", "queue_row", "rtt_row"]
 
 RTT_LAW = "predpid"
 _PSCHED = "queues"  # constants for scores of models of queues
@@ -110,7 +110,7 @@ def rtt_row(image: Image, network: str, *, seeds: Sequence[int], scale: float) -
     alone = _runs(replace(setup, algorithm="pid", image=None), "", network, how)
     ours = _runs(setup, "", network, how)
     false = {
-        "inverted": [_inverted(image)] * len(seeds),
+        "inverted": [inverted(image)] * len(seeds),
         "random": [_scrambled(image, seed) for seed in seeds],
         "stale": [_constant(image, 0.0)] * len(seeds),
         "rising": [_constant(image, _CHANGE)] * len(seeds),
@@ -124,7 +124,7 @@ def rtt_row(image: Image, network: str, *, seeds: Sequence[int], scale: float) -
             for one, seed in zip(images, seeds, strict=True)
         ]
         found[name] = _ratios(runs, alone)
-    blind = replace(setup, image=_inverted(image), parameters=(("skill_monitor", 0.0),))
+    blind = replace(setup, image=inverted(image), parameters=(("skill_monitor", 0.0),))
     return found | {"untried": _ratios(_runs(blind, "", network, how), alone)}
 
 
@@ -132,7 +132,7 @@ def _with_head(image: Image, wl: Any, bl: Any) -> Image:
     return replace(image, weights=replace(image.weights, wl=wl, bl=bl))
 
 
-def _inverted(image: Image) -> Image:
+def inverted(image: Image) -> Image:
     """The model whose head has the other sign; the most negative weight is cut by one step."""
     wl = np.minimum(-image.weights.wl, _BYTE_MAX)
     return _with_head(image, wl, np.minimum(-image.weights.bl, Fmt.OUT.max))
