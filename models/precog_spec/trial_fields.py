@@ -49,7 +49,7 @@ TESTS = 2
 MIXES, MIX_LEFT, MIX_RIGHT = 5, 10, 6
 
 COUNT_BITS = 12
-#: An arm with so many samples is full: all counts and sums are halved.
+#: An arm with this many samples is full: all counts and sums are halved.
 FULL = (1 << COUNT_BITS) - 1
 #: Of the sums of delays, and of rates without their low TRIAL_RATE_DROP bits. What halving leaves
 #: of an odd count may be more than its samples: less than FULL + 1 greatest ones fit.
