@@ -48,6 +48,7 @@ from . import (
     store,
     streams,
     trace,
+    trials,
     trust,
 )
 from .engine import Part, Proof, check, elaborated, translated
@@ -90,6 +91,7 @@ _BLOCKS = (
     rows,
     advice,
     psched,
+    trials,
     store,
     trace,
 )
