@@ -37,15 +37,19 @@ class Row:
         return self.figure not in HIGH
 
     @property
+    def bound(self) -> float:
+        """The ratio of a figure that is `WORSE` worse."""
+        return 1 + WORSE if self.low else 1 - WORSE
+
+    @property
     def met(self) -> bool:
         """It is at most `WORSE` worse."""
-        return self.ratio.ratio <= 1 + WORSE if self.low else self.ratio.ratio >= 1 - WORSE
+        return self.ratio.ratio <= self.bound if self.low else self.ratio.ratio >= self.bound
 
     @property
     def sure(self) -> bool:
         """The bound is not in the interval."""
-        bound = 1 + WORSE if self.low else 1 - WORSE
-        return not self.ratio.low <= bound <= self.ratio.high
+        return not self.ratio.low <= self.bound <= self.ratio.high
 
 
 def compared(case: str, before: _Runs, after: _Runs) -> list[Row]:

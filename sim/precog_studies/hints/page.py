@@ -61,7 +61,7 @@ def _by_case(cases: Mapping[str, Any]) -> str:
     for case in cases.values():
         mine = case["rows"]
         rows.append((case["title"], f"{sum(row['met'] for row in mine)} of {len(mine)}"))
-    return table(("case", "no more than 2 % worse"), rows)
+    return table(("case", f"no more than {WORSE * 100:g} % worse"), rows)
 
 
 def _cells(case: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
